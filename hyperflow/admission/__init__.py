@@ -1,0 +1,1 @@
+"""What the member and the plane would answer to a document."""

@@ -1,0 +1,1 @@
+"""Facts with source and date: devices, models, versions of targets, error codes. Data files beside this module."""

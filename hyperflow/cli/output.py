@@ -1,0 +1,30 @@
+"""Printing: results on stdout, findings on stderr, one JSON document when asked for one."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+
+from hyperflow.errors import Finding
+
+
+def print_json(document: Mapping[str, object], findings: Sequence[Finding] = ()) -> None:
+    """Write one JSON document with its findings to stdout."""
+    whole = {**document, "findings": [finding.as_json() for finding in findings]}
+    sys.stdout.write(json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def print_findings(findings: Sequence[Finding]) -> None:
+    """Write findings to stderr as text, errors first."""
+    order = {"error": 0, "warning": 1, "note": 2}
+    for finding in sorted(findings, key=lambda f: order[f.severity]):
+        sys.stderr.write(finding.as_text() + "\n")
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:
+    """Write an aligned plain-text table to stdout; columns in `right` are flushed right."""
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+    for row in [header, *rows]:
+        cells = [
+            cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ]
+        sys.stdout.write("  ".join(cells).rstrip() + "\n")

@@ -1,0 +1,1 @@
+"""Run a compile as a module: `python -m hyperflow.compile FILE`."""

@@ -1,0 +1,1 @@
+"""Arithmetic of time, memory and traffic; each formula cites its source."""

@@ -1,0 +1,1 @@
+"""Decorators that only collect."""

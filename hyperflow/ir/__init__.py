@@ -1,0 +1,1 @@
+"""What passes hand on: frozen, keyword-only dataclasses, each printable as JSON."""

@@ -1,0 +1,68 @@
+"""What one layer costs on one device type under one configuration."""
+
+from dataclasses import dataclass
+
+from hyperflow.ir.device import Device
+from hyperflow.ir.plan import Degrees
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostSettings:
+    """The configuration that layer costs depend on, the device apart."""
+
+    degrees: Degrees
+    micro_batch_size: int
+    microbatches: int
+    schedule: str
+    recompute: str
+    zero: int
+    precision: str
+    sequence_parallel: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerCost:
+    """One layer (or pseudo-layer) on one device of its tensor-parallel group, per micro-batch.
+
+    Times in seconds, communication that is not hidden included. `state_bytes` are weights, gradients and optimizer
+    state; `activation_bytes` are held per micro-batch in flight.
+    """
+
+    forward_seconds: float
+    backward_input_seconds: float
+    backward_weight_seconds: float
+    state_bytes: float
+    activation_bytes: float
+    parameters: int
+    model_flops: float
+
+    @property
+    def seconds(self) -> float:
+        """Forward and whole backward."""
+        return self.forward_seconds + self.backward_input_seconds + self.backward_weight_seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceCosts:
+    """All costs of a model on one device type.
+
+    `layers` has one record per layer in order. `fixed_bytes` is what the runtime takes, `working_bytes` the largest
+    transient need, `memory_limit_bytes` what a plan may use. `boundary_bytes` crosses a stage boundary per
+    micro-batch one way, summed over the devices of one tensor-parallel group. `step_overhead_seconds` is paid once a
+    step whatever the layers (optimizer and data-parallel communication that is not hidden);
+    `step_seconds_per_layer` is what each layer adds to it.
+    """
+
+    device: Device
+    settings: CostSettings
+    layers: tuple[LayerCost, ...]
+    embedding: LayerCost
+    head: LayerCost
+    fixed_bytes: float
+    working_bytes: float
+    memory_limit_bytes: float
+    boundary_bytes: float
+    step_overhead_seconds: float
+    step_seconds_per_layer: tuple[float, ...]
+    calibrated: bool
+    relative_error_80: float

@@ -1,0 +1,1 @@
+"""Typed Kubernetes objects, the subset that HyperFlow emits."""

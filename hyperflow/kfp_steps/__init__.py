@@ -1,0 +1,1 @@
+"""HyperFlow as a step of a Kubeflow pipeline."""

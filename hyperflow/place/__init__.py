@@ -1,0 +1,1 @@
+"""Offline node placement on HyperNode trees."""

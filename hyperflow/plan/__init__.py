@@ -1,0 +1,1 @@
+"""The split, the placement and the search over degrees."""

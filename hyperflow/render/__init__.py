@@ -1,0 +1,1 @@
+"""Objects to text, through Jinja."""

@@ -1,0 +1,1 @@
+"""Every default is decided here."""

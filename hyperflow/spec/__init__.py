@@ -1,0 +1,1 @@
+"""What the user asked: frozen records that are checked where text enters."""

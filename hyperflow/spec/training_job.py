@@ -1,0 +1,138 @@
+"""The user's wish as one record: what the decorators collect and nothing derived from it."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from hyperflow.errors import SourceSpan
+from hyperflow.spec.fleet import Fleet
+from hyperflow.spec.launch import Launch
+from hyperflow.spec.model import Layer
+from hyperflow.spec.record import Record
+
+Auto = Literal["auto"]
+Precision = Literal["bf16", "fp16", "fp8"]
+Recompute = Literal["none", "selective", "full"]
+Rendezvous = str  # "mcs", "service-export", "hostnetwork" or "address=HOST:PORT"
+
+
+class ModelRequest(Record):
+    """The model by config file, by preset, or by shape; exactly one of the three."""
+
+    config: str | None = None
+    preset: str | None = None
+    layers: int | tuple[Layer, ...] | None = None
+    hidden: int | None = Field(default=None, gt=0)
+    ffn: int | None = Field(default=None, gt=0)
+    heads: int | None = Field(default=None, gt=0)
+    kv_heads: int | None = Field(default=None, gt=0)
+    head_dim: int | None = Field(default=None, gt=0)
+    vocab: int | None = Field(default=None, gt=0)
+    gated: bool = True
+    tied: bool = False
+    seq: int | None = Field(default=None, gt=0)
+    precision: Precision = "bf16"
+
+
+class Data(Record):
+    """Where the training data is: `path` is pvc://, s3:// or an absolute host path; `at` names clusters or all."""
+
+    path: str
+    at: tuple[str, ...] | Literal["all"] = "all"
+    cache: Literal["none", "per-node"] = "none"
+
+
+class Parallelism(Record):
+    """Degrees, batch and schedule; a degree is a number or "auto"."""
+
+    tp: int | Auto = "auto"
+    cp: int | Auto = 1
+    ep: int | Auto = 1
+    pp: int | Auto = "auto"
+    dp: int | Auto = "auto"
+    micro_batch_size: int | Auto = 1
+    global_batch_size: int = Field(default=32, gt=0)
+    schedule: str = "1f1b"
+    recompute: Recompute | Auto = "none"
+    zero: Literal[0, 1, 2, 3] = 1
+    layers: dict[str, int | tuple[int, ...]] | tuple[int, ...] | None = None
+    policy: str | None = None
+    allreduce: Literal["flat", "hierarchical"] = "flat"
+
+
+class TierConstraint(Record):
+    """How close ranks must be: hard within a tier (name or number), or soft."""
+
+    mode: Literal["hard", "soft"]
+    tier: str | int | None = None
+
+
+class Topology(Record):
+    """Constraints on the whole job and on each stage."""
+
+    job: TierConstraint | None = None
+    stage: TierConstraint | None = None
+
+
+class Placement(Record):
+    """Which clusters may be used and how they are joined."""
+
+    fleet: Fleet
+    rendezvous: Rendezvous = "mcs"
+    prefer: Literal["fastest", "cheapest", "binpack", "idle"] = "fastest"
+    max_rtt_ms: float | None = Field(default=None, gt=0)
+
+
+class Checkpoint(Record):
+    """Where checkpoints go, how often, and the mean time between failures when known (seconds)."""
+
+    to: str
+    every_seconds: float | None = Field(default=None, gt=0)
+    mtbf_seconds: float | None = Field(default=None, gt=0)
+
+
+class Guard(Record):
+    """What happens when a part of the job fails or does not start."""
+
+    on_partial_failure: Literal["abort", "keep"] = "abort"
+    rendezvous_timeout_seconds: float = Field(default=900, gt=0)
+    health: str | None = None
+
+
+class Environment(Record):
+    """Environment of the training process: for all clusters, and NCCL settings by cluster."""
+
+    variables: dict[str, str] = {}
+    nccl: dict[str, dict[str, str]] = {}
+
+
+class Patch(Record):
+    """A value set in the lowered objects after everything else."""
+
+    path: str
+    value: object
+
+
+class TrainingJob(Record):
+    """The whole declaration. `sources` maps a dotted path such as `parallel.tp` to where the user wrote it."""
+
+    name: str = Field(min_length=1)
+    image: str = Field(min_length=1)
+    queue: str = "default"
+    priority: str | None = None
+    namespace: str = "default"
+    retries: int = Field(default=3, ge=0)
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    model: ModelRequest
+    data: Data | None = None
+    parallel: Parallelism = Parallelism()
+    topology: Topology = Topology()
+    on: Placement
+    fallback: dict[str, tuple[str, ...]] = {}
+    checkpoint: Checkpoint | None = None
+    guard: Guard = Guard()
+    env: Environment = Environment()
+    patches: tuple[Patch, ...] = ()
+    launch: Launch
+    sources: dict[str, SourceSpan] = Field(default={}, exclude=True, repr=False)
