@@ -15,6 +15,25 @@ from hyperflow.errors import HyperFlowError
 
 VERBS: dict[str, tuple[str, str]] = {
     "compile": ("compile_verb", "compile a declared job to manifests"),
+    "explain": ("explain", "say in words why a job's plan is as it is"),
+    "model": ("model", "count the parameters of Hugging Face configs, layer by layer"),
+    "fleet": ("fleet", "read clusters, nodes and fabric files into one fleet"),
+    "split": ("split", "split layers over stages, proven optimal"),
+    "simulate": ("simulate", "time pipeline schedules exactly"),
+    "evaluate": ("evaluate", "predict published or measured runs and show the errors"),
+    "calibrate": ("calibrate", "fit the efficiency constants to measured runs"),
+    "place": ("place", "say whether jobs fit on nodes now, later or never, and why"),
+    "lint": ("lint", "judge manifests as the real servers would"),
+    "crd": ("crd", "print or check the HyperJob CRD that keeps every vcjob field"),
+    "demo": ("demo", "write demonstration inputs"),
+    "doctor": ("doctor", "check a live plane and its members for a bundle"),
+    "submit": ("submit", "submit a bundle and watch it"),
+    "status": ("status", "show what a submitted job does and why it waits"),
+    "logs": ("logs", "show the logs of one pod of a job"),
+    "delete": ("delete", "delete a job with its children and companions"),
+    "diff": ("diff", "compare two bundles, or a bundle with the live objects"),
+    "run-local": ("run_local", "run a compiled bundle as processes on this machine"),
+    "report": ("report", "compare a training log with the prediction"),
 }
 
 
