@@ -1,0 +1,27 @@
+"""The one way to a model: by config file, by preset, or by hand."""
+
+from pathlib import Path
+
+from hyperflow.errors import Finding, InputError
+from hyperflow.inventory.by_hand import check_exactly_one_source, model_by_hand
+from hyperflow.inventory.config_file import read_config
+from hyperflow.spec.model import Model
+from hyperflow.spec.training_job import ModelRequest
+
+
+def load_model(request: ModelRequest, base: Path) -> tuple[Model, tuple[Finding, ...]]:
+    """Give the model of the request and what is worth telling about it.
+
+    A relative `config=` starts at `base`; `seq=` replaces the sequence length of the config. Raises InputError.
+    """
+    check_exactly_one_source(request)
+    if request.layers is not None:
+        return model_by_hand(request), ()
+    if request.config is None:
+        raise InputError(
+            Finding(code="HF162", where="model: preset", message="no preset of that name", got=request.preset)
+        )
+    model, findings = read_config(base / request.config)
+    if request.seq is not None:
+        model = model.model_copy(update={"sequence_length": request.seq})
+    return model, findings

@@ -1,0 +1,126 @@
+"""load_model: exactly one source, layers by hand, and configs from files."""
+
+import json
+
+import pytest
+
+from hyperflow.errors import InputError
+from hyperflow.inventory.models import load_model
+from hyperflow.spec.model import Attention, Experts, FeedForward, Layer
+from hyperflow.spec.training_job import ModelRequest
+
+LLAMA = {
+    "model_type": "llama",
+    "architectures": ["LlamaForCausalLM"],
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 128,
+    "vocab_size": 100,
+    "max_position_embeddings": 512,
+}
+
+
+def test_layers_by_shape_count_as_the_formulas_say(tmp_path):
+    request = ModelRequest(layers=3, hidden=64, ffn=128, heads=4, kv_heads=2, vocab=100, seq=32)
+    model, findings = load_model(request, tmp_path)
+    attention = 64 * 64 * 2 + 2 * 64 * 32
+    assert model.num_layers == 3 and findings == ()
+    assert model.total_parameters == 3 * (attention + 3 * 64 * 128 + 2 * 64) + 2 * 64 * 100 + 64
+
+
+def test_layer_records_without_counts_are_filled_from_their_shapes(tmp_path):
+    dense = Layer(attention=Attention(heads=4, kv_heads=4, head_dim=16), feed_forward=FeedForward(width=10))
+    moe = Layer(attention=dense.attention, experts=Experts(count=8, active=2, width=5))
+    model, _ = load_model(ModelRequest(layers=(dense, moe, moe), hidden=64, vocab=10, seq=8), tmp_path)
+    attention = 4 * 64 * 64
+    assert [run.count for run in model.runs] == [1, 2]
+    assert model.runs[0].layer.parameters == attention + 3 * 64 * 10 + 128
+    assert model.runs[1].layer.parameters == attention + 8 * 3 * 64 * 5 + 8 * 64 + 128
+    assert model.runs[1].layer.active_parameters == attention + 2 * 3 * 64 * 5 + 8 * 64 + 128
+
+
+def test_layer_records_with_counts_stay_as_given(tmp_path):
+    layer = Layer(mixer_parameters=7, replicated_parameters=2)
+    model, _ = load_model(ModelRequest(layers=(layer,), hidden=4, vocab=10, seq=8, tied=True), tmp_path)
+    assert model.layers == (layer,)
+    assert model.total_parameters == 9 + 40 + 4
+
+
+def test_a_config_is_found_from_the_base_and_seq_replaces_its_length(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
+    assert load_model(ModelRequest(config="config.json"), tmp_path)[0].sequence_length == 512
+    assert load_model(ModelRequest(config=".", seq=77), tmp_path)[0].sequence_length == 77
+
+
+@pytest.mark.parametrize(("given", "shown"), [({}, "none of them"), ({"config": "a", "layers": 2}, "config, layers")])
+def test_exactly_one_source_is_demanded(given, shown, tmp_path):
+    with pytest.raises(InputError) as caught:
+        load_model(ModelRequest(**given), tmp_path)
+    assert str(caught.value) == (
+        "error[HF160] give exactly one of config=, preset= and layers=\n  --> model\n"
+        f"  got {shown}, expected one of them\n"
+        '  hint: hf.model(config="config.json"), hf.model(preset="llama-3.1-8b") or hf.model(layers=8, ...)'
+    )
+
+
+def test_all_missing_shapes_are_named(tmp_path):
+    with pytest.raises(InputError) as caught:
+        load_model(ModelRequest(layers=2, hidden=8, heads=2, seq=4), tmp_path)
+    assert [finding.where for finding in caught.value.findings] == ["model: ffn", "model: vocab"]
+    assert caught.value.findings[0].as_text() == (
+        "error[HF161] ffn= is missing beside layers=\n  --> model: ffn\n  expected a whole number\n"
+        "  hint: give hidden, ffn, heads, vocab and seq; with layer records: hidden, vocab and seq"
+    )
+
+
+@pytest.mark.parametrize(
+    ("heads", "kv_heads", "where"), [(3, 3, "model: heads"), (4, 3, "model: kv_heads"), (3, 2, "model: heads")]
+)
+def test_heads_that_do_not_divide_are_refused(heads, kv_heads, where, tmp_path):
+    request = ModelRequest(layers=2, hidden=8, ffn=8, heads=heads, kv_heads=kv_heads, vocab=9, seq=4)
+    with pytest.raises(InputError) as caught:
+        load_model(request, tmp_path)
+    assert (caught.value.findings[0].code, caught.value.findings[0].where) == ("HF156", where)
+
+
+@pytest.mark.parametrize("layers", [0, -1, 10_001])
+def test_a_number_of_layers_that_no_model_has_is_refused(layers, tmp_path):
+    with pytest.raises(InputError) as caught:
+        load_model(ModelRequest(layers=layers, hidden=8, ffn=8, heads=2, vocab=9, seq=4), tmp_path)
+    assert [(f.code, f.got) for f in caught.value.findings] == [("HF152", str(layers))]
+
+
+def test_an_unknown_model_type_is_refused_by_name_with_the_way_out(tmp_path):
+    (tmp_path / "c.json").write_text(json.dumps({**LLAMA, "model_type": "frobnicator"}))
+    with pytest.raises(InputError) as caught:
+        load_model(ModelRequest(config="c.json"), tmp_path)
+    finding = caught.value.findings[0]
+    assert (finding.code, finding.got) == ("HF157", "frobnicator")
+    assert "hf.model(layers=[" in finding.hint
+
+
+@pytest.mark.parametrize(
+    ("content", "place", "reason"),
+    [
+        ('{"a": 1', ":1:8", "Expecting ',' delimiter"),
+        ("hello", ":1:1", "Expecting value"),
+        ("[1]", "", "the document is a list, not an object"),
+        ("", ":1:1", "Expecting value"),
+    ],
+)
+def test_a_file_that_is_no_config_is_refused_with_the_place(content, place, reason, tmp_path):
+    path = tmp_path / "c.json"
+    path.write_text(content)
+    with pytest.raises(InputError) as caught:
+        load_model(ModelRequest(config="c.json"), tmp_path)
+    assert str(caught.value) == (
+        f"error[HF159] this is not a config.json: {reason}\n  --> {path}{place}\n  expected one JSON object\n"
+        "  hint: is the file whole? a config.json starts with { and ends with }"
+    )
+
+
+def test_an_unknown_preset_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"error\[HF162\] no preset of that name"):
+        load_model(ModelRequest(preset="lama"), tmp_path)
