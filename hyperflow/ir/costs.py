@@ -1,6 +1,7 @@
 """What one layer costs on one device type under one configuration."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from hyperflow.ir.device import Device
 from hyperflow.ir.plan import Degrees
@@ -8,7 +9,14 @@ from hyperflow.ir.plan import Degrees
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostSettings:
-    """The configuration that layer costs depend on, the device apart."""
+    """The configuration that layer costs depend on, the device apart.
+
+    `chunks` is the number of model chunks per stage (interleaved schedules). `gradient_bytes` is the width of the
+    gradient buffer. `expert_imbalance` is the load of the busiest expert rank over the mean. `overlap` says that
+    data-parallel communication hides behind the backward pass where it can; ZeRO 3 always overlaps.
+    `fused_loss` keeps no 32-bit copy of the logits. `devices_per_node` is the scale-up domain where the fleet
+    states one (None: the catalogue's).
+    """
 
     degrees: Degrees
     micro_batch_size: int
@@ -18,6 +26,14 @@ class CostSettings:
     zero: int
     precision: str
     sequence_parallel: bool = True
+    attention_kernel: Literal["flash", "unfused"] = "flash"
+    dropout: bool = False
+    chunks: int = 1
+    gradient_bytes: int = 4
+    expert_imbalance: float = 1.0
+    overlap: bool = False
+    fused_loss: bool = True
+    devices_per_node: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +41,8 @@ class LayerCost:
     """One layer (or pseudo-layer) on one device of its tensor-parallel group, per micro-batch.
 
     Times in seconds, communication that is not hidden included. `state_bytes` are weights, gradients and optimizer
-    state; `activation_bytes` are held per micro-batch in flight.
+    state; `activation_bytes` are held per micro-batch in flight. `parameters` are those of the whole layer,
+    `model_flops` the forward and backward work of the whole layer for one micro-batch, without recompute.
     """
 
     forward_seconds: float
@@ -50,7 +67,8 @@ class DeviceCosts:
     transient need, `memory_limit_bytes` what a plan may use. `boundary_bytes` crosses a stage boundary per
     micro-batch one way, summed over the devices of one tensor-parallel group. `step_overhead_seconds` is paid once a
     step whatever the layers (optimizer and data-parallel communication that is not hidden);
-    `step_seconds_per_layer` is what each layer adds to it.
+    `step_seconds_per_layer` is what each layer adds to it. The head's activations (the logits) are held for one
+    micro-batch only, whatever the schedule.
     """
 
     device: Device

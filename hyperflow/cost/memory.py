@@ -1,0 +1,52 @@
+"""Micro-batches in flight per schedule and stage, and what a stage needs in bytes."""
+
+from hyperflow.ir.costs import DeviceCosts
+
+
+def in_flight(
+    schedule: str, stage: int, stages: int, microbatches: int, *, chunks: int = 1, warmup: int | None = None
+) -> float:
+    """Micro-batches whose activations stage `stage` (from 0) holds at its peak, in units of the whole stage.
+
+    Sources: GPipe and 1F1B arXiv 2104.04473 section 2.2; interleaved: Megatron's warm-up of 2(p-i-1)+(v-1)p chunks;
+    zero-bubble arXiv 2401.10241 section 2 and 3. `warmup` is a chosen number of forwards before the first backward.
+
+    >>> in_flight("1f1b", 0, 4, 32), in_flight("1f1b", 3, 4, 32), in_flight("gpipe", 3, 4, 32)
+    (4.0, 1.0, 32.0)
+    >>> in_flight("interleaved-1f1b", 0, 4, 32, chunks=2)
+    5.5
+    """
+    name = schedule.lower().replace("_", "-")
+    if warmup is not None:
+        held = float(warmup)
+    elif name == "gpipe" or name == "looped-bfs":
+        held = float(microbatches)
+    elif name.startswith("interleaved") and chunks > 1:
+        held = (2 * (stages - stage - 1) + (chunks - 1) * stages + 1) / chunks
+    elif name in ("zb-h1", "zb-1p", "interleaved-zero-bubble", "zb-v", "dualpipe-v"):
+        held = float(stages)
+    elif name in ("zb-h2", "zb-2p"):
+        held = float(2 * stages - 1)
+    elif name == "v-half":
+        held = stages / 2 + 1
+    elif name == "v-min":
+        held = stages / 3 + 1
+    else:
+        held = float(stages - stage)
+    return min(float(microbatches), held)
+
+
+def stage_bytes(
+    costs: DeviceCosts, first_layer: int, count: int, held: float, *, is_first: bool, is_last: bool
+) -> float:
+    """Bytes one rank of a stage needs: state, activations of the micro-batches held, and the transient needs."""
+    layers = costs.layers[first_layer : first_layer + count]
+    state = sum(layer.state_bytes for layer in layers)
+    kept = held * sum(layer.activation_bytes for layer in layers)
+    if is_first:
+        state += costs.embedding.state_bytes
+        kept += held * costs.embedding.activation_bytes
+    if is_last:
+        state += costs.head.state_bytes
+        kept += costs.head.activation_bytes
+    return state + kept + costs.working_bytes + costs.fixed_bytes
