@@ -64,11 +64,16 @@ class NodeGroup(Record):
 
 
 class Tier(Record):
-    """One level of the topology tree, counted from the leaf: how many domains, and how large in nodes."""
+    """One level of the topology tree, counted from the leaf: how many domains, and how large in nodes.
+
+    `domain_nodes` counts the usable nodes of each domain; it is not exact where `known` is False, because members are
+    chosen by labels or patterns and no node list was given.
+    """
 
     tier: int = Field(ge=0)
     name: str = ""
     domain_nodes: tuple[int, ...] = Field(min_length=1)
+    known: bool = True
 
     @property
     def largest_nodes(self) -> int:
@@ -112,8 +117,14 @@ class KarmadaView(Record):
     """What Karmada believes of a cluster; None means that the object did not say.
 
     `allocatable`, `allocated` and `allocating` are sums over the cluster; `modelings` counts nodes per grade.
+    `unusable` says why no job can be placed there ("" where one can).
     """
 
+    unusable: str = ""
+    nodes_total: int | None = Field(default=None, ge=0)
+    nodes_ready: int | None = Field(default=None, ge=0)
+    labels: dict[str, str] = {}
+    taints: tuple[Taint, ...] = ()
     resource_models: tuple[ResourceModelGrade, ...] | None = None
     modelings: dict[int, int] = {}
     allocatable: dict[str, float] | None = None
@@ -121,13 +132,24 @@ class KarmadaView(Record):
     allocating: dict[str, float] = {}
 
 
+class Exclusion(Record):
+    """Nodes that were left out, for one cause that a person can act on."""
+
+    cause: str
+    nodes: tuple[str, ...]
+
+
 class Cluster(Record):
-    """One member cluster."""
+    """One member cluster; `excluded` names the nodes that are not in `groups`, and why.
+
+    `groups` is empty and `nodes_total` may be None where only sums or names are known.
+    """
 
     name: str = Field(min_length=1)
     region: str = ""
     groups: tuple[NodeGroup, ...] = ()
     nodes_total: int | None = None
+    excluded: tuple[Exclusion, ...] = ()
     tiers: tuple[Tier, ...] = ()
     hypernodes: tuple[HyperNode, ...] = ()
     versions: TargetVersions = TargetVersions()
