@@ -1,1 +1,1 @@
-"""Typed Kubernetes objects, the subset that HyperFlow emits."""
+"""Kubernetes objects as typed records: the kinds that HyperFlow writes, unknown fields refused."""
