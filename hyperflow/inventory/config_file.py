@@ -11,6 +11,9 @@ from hyperflow.inventory.hf_families.registry import FAMILIES
 from hyperflow.json_tree import is_mapping
 from hyperflow.spec.model import Model
 
+NESTED = ("text_config", "llm_config", "language_config")
+"""Where configs of several towers keep the language model."""
+
 
 def read_config(path: Path) -> tuple[Model, tuple[Finding, ...]]:
     """Read the config at `path`, or the config.json in that folder; raises InputError with all faults found."""
@@ -33,7 +36,7 @@ def parse_config(content: str, file: str) -> dict[str, Any]:
 
 def model_of_config(values: dict[str, Any], file: str) -> tuple[Model, tuple[Finding, ...]]:
     """Read the parsed config; raises InputError with all faults found."""
-    view = ConfigView(values, file=file)
+    view = text_view(values, file)
     model_type = view.text("model_type", absent="")
     reader = FAMILIES.get(model_type)
     if reader is None:
@@ -47,6 +50,14 @@ def model_of_config(values: dict[str, Any], file: str) -> tuple[Model, tuple[Fin
         raise InputError(view.findings)
     model = reader(view)
     return model, view.finish()
+
+
+def text_view(values: dict[str, Any], file: str) -> ConfigView:
+    """The view of the language model: the config itself, or the nested part of a config of several towers."""
+    for key in NESTED:
+        if is_mapping(values.get(key)):
+            return ConfigView(values[key], file=file, inside=key, outer=values)
+    return ConfigView(values, file=file)
 
 
 def _not_a_config(where: str, reason: str) -> InputError:

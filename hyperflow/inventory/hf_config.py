@@ -16,10 +16,13 @@ MAX_SHAPE = 2**40
 class ConfigView:
     """Look-ups in the mapping `values` of the config named `file`; `inside` is the key path of nested configs."""
 
-    def __init__(self, values: Mapping[str, Any], *, file: str, inside: str = "") -> None:
+    def __init__(
+        self, values: Mapping[str, Any], *, file: str, inside: str = "", outer: Mapping[str, Any] | None = None
+    ) -> None:
         self.values = values
         self.file = file
         self.inside = inside
+        self.outer = outer or {}
         self.findings: list[Finding] = []
         self.used: set[str] = set()
 
@@ -81,6 +84,15 @@ class ConfigView:
             return value
         self.wrong(name, value, "true or false")
         return absent
+
+    def tied(self, absent: bool) -> bool:
+        """tie_word_embeddings; the outer config of a nested one decides where it has the key."""
+        if self.outer.get("tie_word_embeddings") is None:
+            return self.flag("tie_word_embeddings", absent=absent)
+        outer = ConfigView(self.outer, file=self.file)
+        value = outer.flag("tie_word_embeddings", absent=absent)
+        self.findings += outer.findings
+        return value
 
     def text(self, *names: str, absent: str, one_of: Sequence[str] = ()) -> str:
         """A text, one of the given ones where they are listed; null is the same as absent."""
