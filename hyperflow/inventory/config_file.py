@@ -4,15 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hyperflow.errors import Finding, InputError, nearest
+from hyperflow.errors import Finding, InputError
+from hyperflow.inventory.config_family import read_family, text_view
 from hyperflow.inventory.documents import read_text
-from hyperflow.inventory.hf_config import WAY_OUT, ConfigView
-from hyperflow.inventory.hf_families.registry import FAMILIES
 from hyperflow.json_tree import is_mapping
 from hyperflow.spec.model import Model
-
-NESTED = ("text_config", "llm_config", "language_config")
-"""Where configs of several towers keep the language model."""
 
 
 def read_config(path: Path) -> tuple[Model, tuple[Finding, ...]]:
@@ -37,27 +33,8 @@ def parse_config(content: str, file: str) -> dict[str, Any]:
 def model_of_config(values: dict[str, Any], file: str) -> tuple[Model, tuple[Finding, ...]]:
     """Read the parsed config; raises InputError with all faults found."""
     view = text_view(values, file)
-    model_type = view.text("model_type", absent="")
-    reader = FAMILIES.get(model_type)
-    if reader is None:
-        view.add(
-            "HF157",
-            f"the model type {model_type!r} is not known",
-            key="model_type",
-            got=model_type or "none",
-            hint=nearest(model_type, FAMILIES) or WAY_OUT,
-        )
-        raise InputError(view.findings)
-    model = reader(view)
+    model = read_family(view)
     return model, view.finish()
-
-
-def text_view(values: dict[str, Any], file: str) -> ConfigView:
-    """The view of the language model: the config itself, or the nested part of a config of several towers."""
-    for key in NESTED:
-        if is_mapping(values.get(key)):
-            return ConfigView(values[key], file=file, inside=key, outer=values)
-    return ConfigView(values, file=file)
 
 
 def _not_a_config(where: str, reason: str) -> InputError:

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hyperflow.errors import Finding, InputError, nearest
-from hyperflow.json_tree import is_sequence
+from hyperflow.json_tree import is_mapping, is_sequence, mapping
 
 MAX_LAYERS = 10_000
 MAX_SHAPE = 2**40
+MAX_RATIO = 1e6
 
 
 class ConfigView:
@@ -90,9 +91,8 @@ class ConfigView:
         if self.outer.get("tie_word_embeddings") is None:
             return self.flag("tie_word_embeddings", absent=absent)
         outer = ConfigView(self.outer, file=self.file)
-        value = outer.flag("tie_word_embeddings", absent=absent)
-        self.findings += outer.findings
-        return value
+        outer.findings = self.findings
+        return outer.flag("tie_word_embeddings", absent=absent)
 
     def text(self, *names: str, absent: str, one_of: Sequence[str] = ()) -> str:
         """A text, one of the given ones where they are listed; null is the same as absent."""
@@ -158,6 +158,60 @@ class ConfigView:
             )
         raise InputError(self.findings)
 
+    def letters(self, name: str, length: int | None, known: Mapping[str, str]) -> str:
+        """A text of known letters, one per layer; raises InputError at once when it cannot be followed."""
+        self.used.add(name)
+        value = self.values.get(name)
+        if value is None:
+            self.missing((name,))
+        elif not isinstance(value, str):
+            self.wrong(name, value, "a text")
+        elif strange := sorted(set(value) - set(known)):
+            self.add(
+                "HF155",
+                f"{name} has letters that are not known",
+                got=repr("".join(strange)),
+                expected="only " + ", ".join(f"{letter} ({kind})" for letter, kind in known.items()),
+                key=name,
+            )
+        elif not value or length not in (None, len(value)):
+            self.add(
+                "HF153",
+                f"{name} has {len(value)} entries for {length} layers",
+                got=f"{len(value)} entries",
+                expected=f"{length} entries",
+                key=name,
+            )
+        else:
+            return value
+        raise InputError(self.findings)
+
+    def ratio(self, name: str) -> float:
+        """A positive number that need not be whole."""
+        self.used.add(name)
+        value = self.values.get(name)
+        if name not in self.values:
+            self.missing((name,))
+        elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < MAX_RATIO:
+            self.wrong(name, value, "a positive number")
+        else:
+            return float(value)
+        return 1.0
+
+    def part(self, name: str, index: int | None = None) -> "ConfigView":
+        """The view of a nested mapping (an empty one where it is absent or null); findings go to the same list."""
+        self.used.add(name)
+        value = self.values.get(name)
+        path = name
+        if index is not None:
+            value, path = value[index] if is_sequence(value) else None, f"{name}[{index}]"
+        if value is not None and not is_mapping(value):
+            self.wrong(path, value, "an object")
+        inside = f"{self.inside}.{path}" if self.inside else path
+        view = ConfigView(mapping(value), file=self.file, inside=inside)
+        view.findings = self.findings
+        return view
+
     @property
     def clean(self) -> bool:
         """Whether no error was found so far."""
@@ -196,6 +250,16 @@ class ConfigView:
             key=name,
             severity="note",
             expected=str(value),
+        )
+
+    def note_mtp(self, key: str) -> None:
+        """Add the note (HF165) that layers for multi-token prediction exist whose shape is not known."""
+        self.add(
+            "HF165",
+            f"{key}: the layers for multi-token prediction are not counted, for their shape is not known",
+            key=key,
+            severity="note",
+            got=_shown(self.values.get(key)),
         )
 
     def add(

@@ -24,14 +24,18 @@ def read_heads(
     class_heads: int | None = None,
     class_kv_heads: int | None = None,
     class_head_dim: int | None = None,
+    multi_head: bool = False,
 ) -> tuple[int, int, int]:
     """Query heads, key/value heads and the width of a head.
 
     An absent number of key/value heads means as many as query heads, or the constant of the class; null always means
-    as many as query heads. An absent or null width means hidden / heads, or (absent only) the constant of the class.
+    as many as query heads, and `multi_head` families have no such key. An absent or null width of a head means
+    hidden / heads, or (absent only) the constant of the class.
     """
     heads = view.count(*HEADS, class_default=class_heads)
-    kv_heads = view.count(*KV_HEADS, class_default=class_kv_heads, absent=heads, null=heads)
+    kv_heads = heads
+    if not multi_head:
+        kv_heads = view.count(*KV_HEADS, class_default=class_kv_heads, absent=heads, null=heads)
     head_dim = view.optional(*HEAD_DIM)
     if head_dim is None and class_head_dim is not None and view.present(*HEAD_DIM) is None:
         view.note_default(HEAD_DIM[0], class_head_dim)
@@ -73,6 +77,7 @@ def gqa(
     class_heads: int | None = None,
     class_kv_heads: int | None = None,
     class_head_dim: int | None = None,
+    multi_head: bool = False,
     windows: Windows | None = None,
     extra: Callable[[int, int, int, int], int] | None = None,
 ) -> Blocks:
@@ -80,7 +85,12 @@ def gqa(
 
     def read(view: ConfigView, hidden: int, number: int) -> list[Layer]:
         heads, kv_heads, head_dim = read_heads(
-            view, hidden, class_heads=class_heads, class_kv_heads=class_kv_heads, class_head_dim=class_head_dim
+            view,
+            hidden,
+            class_heads=class_heads,
+            class_kv_heads=class_kv_heads,
+            class_head_dim=class_head_dim,
+            multi_head=multi_head,
         )
         more = norm_parameters(norm, heads, kv_heads, head_dim) if flag_of(view, norm_if) else 0
         more += extra(hidden, heads, kv_heads, head_dim) if extra else 0

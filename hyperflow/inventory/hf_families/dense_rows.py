@@ -22,11 +22,21 @@ def _post_norms(view: ConfigView) -> int:
 LLAMA = Family(attention=gqa(qkv_bias=_BIAS, output_bias=_BIAS), feed_forward=dense(bias="mlp_bias"))
 _MISTRAL = Family(attention=gqa(class_kv_heads=8, windows=windows.all_layers()), feed_forward=dense())
 
+_GPT_J = Family(
+    attention=gqa(multi_head=True),
+    feed_forward=four_times(),
+    norms=1,
+    norm_bias=True,
+    head_bias=True,
+)
+
 DENSE_FAMILIES: dict[str, Family] = {
     "llama": LLAMA,
     "mistral": _MISTRAL,
     "ministral": _MISTRAL,
-    "ministral3": _MISTRAL,
+    "ministral3": Family(
+        attention=gqa(class_kv_heads=8, class_head_dim=128, windows=windows.all_layers()), feed_forward=dense()
+    ),
     "qwen2": Family(attention=gqa(qkv_bias=True, windows=windows.if_enabled), feed_forward=dense()),
     "qwen3": Family(
         attention=gqa(qkv_bias=_BIAS, output_bias=_BIAS, norm="head", class_head_dim=128, windows=windows.if_enabled),
@@ -132,7 +142,9 @@ DENSE_FAMILIES: dict[str, Family] = {
     "minicpm3": Family(attention=mla(query_rank_required=True), feed_forward=dense(bias="mlp_bias"), tied=True),
     "youtu": Family(attention=mla(class_query_rank=1536), feed_forward=dense(), tied=True),
     "persimmon": Family(
-        attention=gqa(qkv_bias=True, output_bias=True, norm="head-biased", norm_if=("qk_layernorm", True)),
+        attention=gqa(
+            multi_head=True, qkv_bias=True, output_bias=True, norm="head-biased", norm_if=("qk_layernorm", True)
+        ),
         feed_forward=dense(gated=False, bias=True),
         norm_bias=True,
     ),
@@ -175,22 +187,22 @@ DENSE_FAMILIES: dict[str, Family] = {
         feed_forward=dense(gated=False, bias=("mlp_bias", True)),
         norm_bias=True,
     ),
-    "gptj": Family(attention=gqa(), feed_forward=four_times(), norms=1, norm_bias=True, head_bias=True),
-    "codegen": Family(attention=gqa(), feed_forward=four_times(), norms=1, norm_bias=True, head_bias=True),
+    "gptj": _GPT_J,
+    "codegen": _GPT_J,
     "gpt_neox": Family(
-        attention=gqa(qkv_bias=(_BIAS, True), output_bias=(_BIAS, True)),
+        attention=gqa(multi_head=True, qkv_bias=(_BIAS, True), output_bias=(_BIAS, True)),
         feed_forward=dense(gated=False, bias=True),
         norm_bias=True,
     ),
     "gpt2": Family(
-        attention=gqa(qkv_bias=True, output_bias=True),
+        attention=gqa(multi_head=True, qkv_bias=True, output_bias=True),
         feed_forward=four_times(),
         norm_bias=True,
         tied=True,
         positions=True,
     ),
     "openai-gpt": Family(
-        attention=gqa(qkv_bias=True, output_bias=True),
+        attention=gqa(multi_head=True, qkv_bias=True, output_bias=True),
         feed_forward=four_times(),
         norm_bias=True,
         final_norm=0,
@@ -201,7 +213,7 @@ DENSE_FAMILIES: dict[str, Family] = {
         attention=gqa(qkv_bias=_BIAS, output_bias=_BIAS), feed_forward=dense(gated=False), norms=0, final_norm=0
     ),
     "xglm": Family(
-        attention=gqa(qkv_bias=True, output_bias=True),
+        attention=gqa(multi_head=True, qkv_bias=True, output_bias=True),
         feed_forward=dense(gated=False, bias=True),
         norm_bias=True,
         tied=True,

@@ -54,6 +54,7 @@ def moe(
     sparse: Sparse | None = None,
     gated: bool = True,
     bias: Flag = False,
+    plain_bias: Flag = False,
     router_bias: bool = False,
     router_extra: bool = False,
     shared_gate: bool = False,
@@ -62,7 +63,8 @@ def moe(
 ) -> Blocks:
     """Reader of routed experts; layers that are not `sparse` have a dense block of `dense_width`.
 
-    `router_extra` adds one learned number per expert (a selection bias that is a parameter, not a buffer).
+    `bias` is that of the routed experts, `plain_bias` that of dense and shared blocks. `router_extra` adds one
+    learned number per expert (a selection bias that is a parameter, not a buffer).
     """
 
     def read(view: ConfigView, hidden: int, number: int) -> list[Layer]:
@@ -71,6 +73,9 @@ def moe(
         check_active(view, active, count)
         one = view.count(*width)
         shared_width = shared(view, one) if shared else 0
+        biased = flag_of(view, plain_bias)
+        shared_extra = hidden if shared_gate and shared_width else 0
+        shared_extra += (2 if gated else 1) * shared_width + hidden if biased and shared_width else 0
         routed = shapes.routed_experts(
             hidden,
             one,
@@ -80,14 +85,14 @@ def moe(
             gated=gated,
             bias=flag_of(view, bias),
             router_bias=router_bias,
-            shared_extra=hidden if shared_gate and shared_width else 0,
+            shared_extra=shared_extra,
         )
         if router_extra:
             routed = shapes.assemble("", routed, shapes.replicated(count))
         is_sparse = sparse(view, number) if sparse else [True] * number
         if all(is_sparse):
             return [routed] * number
-        plain = shapes.feed_forward(hidden, view.count(*dense_width), gated=gated)
+        plain = shapes.feed_forward(hidden, view.count(*dense_width), gated=gated, bias=biased)
         return [routed if here else plain for here in is_sparse]
 
     return read
@@ -130,6 +135,11 @@ def after_dense_prefix(absent: int, *, class_default: bool = False) -> Sparse:
         return [index >= prefix and index % step == 0 for index in range(number)]
 
     return read
+
+
+def given(sparse: list[bool]) -> Sparse:
+    """Which layers are sparse is known already."""
+    return lambda view, number: sparse
 
 
 def qwen_sparse(view: ConfigView, number: int) -> list[bool]:

@@ -143,8 +143,12 @@ MOE_FAMILIES: dict[str, Family] = {
     "ernie4_5_moe": Family(
         attention=gqa(qkv_bias="use_bias", output_bias="use_bias", class_kv_heads=4),
         feed_forward=moe(
-            shared=shared_times("moe_num_shared_experts", absent=2), sparse=_ernie_sparse, router_extra=True
+            shared=shared_times("moe_num_shared_experts", absent=2),
+            sparse=_ernie_sparse,
+            router_extra=True,
+            plain_bias="use_bias",
         ),
+        head_bias="use_bias",
         tied=True,
     ),
     "afmoe": Family(

@@ -92,15 +92,6 @@ def test_a_number_of_layers_that_no_model_has_is_refused(layers, tmp_path):
     assert [(f.code, f.got) for f in caught.value.findings] == [("HF152", str(layers))]
 
 
-def test_an_unknown_model_type_is_refused_by_name_with_the_way_out(tmp_path):
-    (tmp_path / "c.json").write_text(json.dumps({**LLAMA, "model_type": "frobnicator"}))
-    with pytest.raises(InputError) as caught:
-        load_model(ModelRequest(config="c.json"), tmp_path)
-    finding = caught.value.findings[0]
-    assert (finding.code, finding.got) == ("HF157", "frobnicator")
-    assert "hf.model(layers=[" in finding.hint
-
-
 @pytest.mark.parametrize(
     ("content", "place", "reason"),
     [
