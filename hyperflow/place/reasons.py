@@ -1,0 +1,240 @@
+"""Why a job is placed, waits or never fits: both numbers, what must end, and the smallest change that would fit."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from hyperflow.place.feasibility import describe
+from hyperflow.place.gang import minimum_resources
+from hyperflow.place.predicates import why_not
+from hyperflow.place.queues import Shortage
+from hyperflow.place.records import JobRecord, TopologyLimit
+from hyperflow.place.room import Counts, Room
+from hyperflow.place.search import Search, resolve_tier
+from hyperflow.place.session import Attempt, Session
+
+MOST_SINGLE_TRIALS = 8  # holders that are each tried alone before several are tried together
+_GIB = 1024**3
+
+
+def amount_text(resource: str, amount: float) -> str:
+    """Print an amount with its resource: `64 nvidia.com/gpu`, `512 GiB memory`."""
+    if resource == "memory":
+        return f"{amount / _GIB:.4g} GiB memory"
+    return f"{amount:.6g} {resource}"
+
+
+def explain_fit(session: Session, job: JobRecord, placed: int, nodes: Sequence[int]) -> str:
+    """Say where a placed job is and what of it waits."""
+    at = session.tree.smallest_holding(nodes) if nodes and not session.tree.frozen else None
+    where = f"in {describe(session.tree, at)}" if at is not None else "spread over the cluster"
+    if not nodes:
+        where = "nothing to place"
+    rest = job.num_pods - placed
+    elastic = f"; {rest} more pods wait, the minimum of {job.minimum} runs" if rest else ""
+    return f"{where}, {len(set(nodes))} nodes{elastic}"
+
+
+def explain_later(session: Session, job: JobRecord, attempt: Attempt, ends: Sequence[str]) -> str:
+    """Say what is short now and which jobs must end."""
+    short = _shortage_text(attempt.shortage) if attempt.shortage else _room_text(session, session.room, job)
+    if not ends:
+        return f"fits later, not now: {short}; it fits when all else has ended"
+    held = sum(session.holders[name].num_nodes for name in ends if name in session.holders)
+    shown = ", ".join(ends[:5]) + (f" and {len(ends) - 5} more" if len(ends) > 5 else "")
+    verb = "ends" if len(ends) == 1 else "end"
+    return f"fits later, not now: {short}; it fits when {shown} {verb} ({held} nodes held)"
+
+
+def explain_never(session: Session, job: JobRecord, attempt: Attempt) -> str:
+    """Say why even an empty cluster does not hold the job."""
+    if attempt.barred:
+        return f"can never fit: {attempt.barred}"
+    empty = session.book.emptied()
+    shortage = empty.shortage(job.queue, minimum_resources(job))
+    if shortage:
+        return f"can never fit: {_shortage_text(shortage)}"
+    return f"can never fit: {_room_text(session, session.room.emptied(), job)}"
+
+
+def _shortage_text(shortage: Shortage) -> str:
+    asked = amount_text(shortage.resource, shortage.asked)
+    ceiling = amount_text(shortage.resource, shortage.ceiling)
+    free = shortage.ceiling - shortage.held
+    missing = amount_text(shortage.resource, shortage.asked - free)
+    held = f", {amount_text(shortage.resource, shortage.held)} held by jobs that entered" if shortage.held else ""
+    return f"does not enter its queue: asks {asked}, {shortage.whose} allows {ceiling}{held}; {missing} missing"
+
+
+def _room_text(session: Session, room: Room, job: JobRecord) -> str:
+    """Name the largest domain that the job may use, and how many of its pods that takes."""
+    tree = session.tree
+    search = Search(room, job, np.full(len(room.resources), np.inf))
+    limits = [job.topology, *(t.partition.topology for t in job.tasks if t.partition)]
+    if tree.frozen and any(limit is not None for limit in limits):
+        return f"{tree.frozen}: the scheduler places no job with a topology until that is mended"
+    tier = resolve_tier(tree, job.topology)
+    allowed = np.array([i for i, d in enumerate(tree.domains) if tier is None or d.tier <= tier], dtype=np.int64)
+    if tier is None:
+        allowed = allowed[-1:]
+    if not len(allowed):
+        lowest = min(d.tier for d in tree.domains)
+        return f"no domain has tier {tier} or lower, the lowest is tier {lowest}"
+    name, takes, wanted, parts = _tightest(search, room, job, allowed)
+    sizes = np.array([len(room.nodes_of[at]) for at in range(len(room.nodes_of))], dtype=np.int64)[allowed]
+    order = np.lexsort((-room.name_rank[allowed], -room.tiers[allowed], sizes, takes))
+    best = int(allowed[order[-1]])
+    most = int(takes[list(allowed).index(best)])
+    what = f"the largest domain it may use, {describe(tree, best)}, takes {most} of {wanted} {name}"
+    if most >= wanted:
+        return f"{what}, but not with all its rules together{parts}"
+    return f"{what}, {wanted - most} missing{parts}{_node_rules(session, job, room)}"
+
+
+def _tightest(search: Search, room: Room, job: JobRecord, allowed: Counts) -> tuple[str, Counts, int, str]:
+    """Pick the task that fails by most: its name, what each domain takes, how many are needed, and a remark."""
+    tree = room.tree
+    picked = None
+    for at, task in enumerate(job.tasks):
+        if not task.shape.demand:
+            continue
+        slots = search.demand_of(at).by_domain
+        if task.partition:
+            rule = task.partition
+            inner = resolve_tier(tree, rule.topology)
+            takes, unit = room.partitions(slots, rule.size, inner)[allowed], f"partitions of {rule.size} pods"
+            wanted = max(rule.minimum, -(-max(0, job.minimum - job.num_pods + task.replicas) // rule.size))
+        else:
+            takes, unit = slots[allowed], "pods"
+            elastic = resolve_tier(tree, job.topology) is not None or task.minimum >= task.replicas
+            wanted = task.replicas if elastic else task.minimum
+        lack = wanted - int(takes.max(initial=0))
+        if picked is None or lack > picked[0]:
+            name = unit if len(job.tasks) == 1 else f"{unit} of task {task.name}"
+            remark = ""
+            if task.partition is None and task.minimum < task.replicas and job.topology is not None:
+                remark = f" (with a topology all {wanted} pending pods must fit, not only minAvailable {job.minimum})"
+            picked = (lack, name, takes, wanted, remark)
+    assert picked is not None  # jobs without requests always fit
+    return picked[1], picked[2], picked[3], picked[4]
+
+
+def _node_rules(session: Session, job: JobRecord, room: Room) -> str:
+    """Count the nodes that rules or plain size keep the job's pods off."""
+    reasons: Counter[str] = Counter()
+    for task in job.tasks:
+        if not task.shape.demand:
+            continue
+        row = room.vector(task.shape.demand)
+        slots = room.slots(row)
+        for at, node in enumerate(session.nodes):
+            why = why_not(node, task.shape)
+            if not why and not slots[at]:
+                short = [n for n, a in task.shape.demand.items() if room.idle[at, room.column[n]] < a]
+                why = f"too little {short[0]}" if short else ""
+            if why:
+                reasons[why] += 1
+        break
+    if not reasons:
+        return ""
+    listed = ", ".join(f"{count} by {why}" for why, count in reasons.most_common(3))
+    return f" (nodes kept out: {listed})"
+
+
+def blockers(session: Session, job: JobRecord) -> list[str]:
+    """Find few holders whose end would let the job in: one if one is enough, else the first so many that are."""
+    waiting = [name for name in session.book.entries if name not in session.holders]
+    names = [*session.holders, *waiting]
+    names.sort(key=lambda n: -session.holders[n].num_nodes if n in session.holders else 0)
+    for name in sorted(names, key=lambda n: session.holders[n].num_nodes if n in session.holders else 0)[
+        :MOST_SINGLE_TRIALS
+    ]:
+        if session.try_without(job, [name]):
+            return [name]
+    low, high = 1, len(names)
+    if not names or not session.try_without(job, names):
+        return []
+    while low < high:
+        middle = (low + high) // 2
+        if session.try_without(job, names[:middle]):
+            high = middle
+        else:
+            low = middle + 1
+    return names[:low] if session.try_without(job, names[:low]) else names
+
+
+def smallest_change(session: Session, job: JobRecord) -> str:
+    """Give the smallest changes of the job that fit the empty cluster, each tried there."""
+    changes = [text for text, changed in _tier_changes(session, job) if session.try_empty(changed).ready][:1]
+    if job.topology is not None and job.topology.mode == "hard":
+        soft = replace(job, topology=TopologyLimit(mode="soft"))
+        if session.try_empty(soft).ready:
+            changes.append("soft")
+    size = _largest_size(session, job)
+    if size:
+        changes.append(size)
+    return " or ".join(changes)
+
+
+def _tier_changes(session: Session, job: JobRecord) -> Iterator[tuple[str, JobRecord]]:
+    tree = session.tree
+    tiers = sorted({d.tier for d in tree.domains})
+    job_tier = resolve_tier(tree, job.topology)
+    inner = [resolve_tier(tree, t.partition.topology) for t in job.tasks if t.partition and t.partition.topology]
+    inner_tiers = [tier for tier in inner if tier is not None]
+    if job_tier is not None:
+        for tier in tiers:
+            if tier > job_tier:
+                yield f"tier {tier} ({_tier_text(session, tier)})", replace(job, topology=TopologyLimit(tier=tier))
+    for tier in tiers:
+        if not inner_tiers or tier <= max(inner_tiers):
+            continue
+        limit = TopologyLimit(tier=tier)
+        tasks = tuple(
+            replace(t, partition=replace(t.partition, topology=limit)) if t.partition else t for t in job.tasks
+        )
+        text = f"partition tier {tier} ({_tier_text(session, tier)})"
+        if job_tier is None or tier <= job_tier:
+            yield text, replace(job, tasks=tasks)
+        for wider in tiers:
+            if job_tier is not None and wider >= tier and wider > job_tier:
+                both = f"{text} with job tier {wider} ({_tier_text(session, wider)})"
+                yield both, replace(job, tasks=tasks, topology=TopologyLimit(tier=wider))
+
+
+def _tier_text(session: Session, tier: int) -> str:
+    domains = [d for d in session.tree.domains if d.tier == tier]
+    largest = max(domains, key=lambda d: len(d.nodes))
+    name = "the whole cluster" if largest.name is None else largest.tier_name
+    return f"{name}, {len(largest.nodes)} nodes" if name else f"{len(largest.nodes)} nodes"
+
+
+def _largest_size(session: Session, job: JobRecord) -> str:
+    """Give the largest number of pods (or partitions) of a one-task job that fits; empty for other jobs."""
+    if len(job.tasks) != 1:
+        return ""
+    task = job.tasks[0]
+    step = task.partition.size if task.partition else 1
+    low, high = 0, task.replicas // step
+    while low < high:
+        middle = (low + high + 1) // 2
+        if session.try_empty(_resized(job, middle * step)).ready:
+            low = middle
+        else:
+            high = middle - 1
+    if not low:
+        return ""
+    if task.partition:
+        return f"at most {low} x {step} pods"
+    return f"at most {low} pods"
+
+
+def _resized(job: JobRecord, pods: int) -> JobRecord:
+    task = job.tasks[0]
+    rule = task.partition
+    if rule:
+        rule = replace(rule, count=pods // rule.size, minimum=min(rule.minimum, pods // rule.size))
+    smaller = replace(task, replicas=pods, minimum=min(task.minimum, pods), partition=rule)
+    return replace(job, tasks=(smaller,), minimum=min(job.minimum, pods))
