@@ -13,9 +13,11 @@ class BundleFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bundle:
-    """All files of a compiled job. `mode` is `hyperjob`, `direct` or `single`."""
+    """All files of a compiled job; `name` carries the content hash. `mode` is `hyperjob`, `direct` or `single`."""
 
     job: str
+    name: str
+    namespace: str
     mode: str
     mode_reason: str
     files: tuple[BundleFile, ...]

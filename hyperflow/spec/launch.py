@@ -18,11 +18,12 @@ class MegatronLaunch(Record):
 
 
 class TorchtitanLaunch(Record):
-    """torchtitan with a module and a named configuration."""
+    """torchtitan with a module and a named configuration; `version` is the one in the image (flags differ)."""
 
     kind: Literal["torchtitan"] = "torchtitan"
     module: str = "llama3"
     config: str
+    version: str = "0.3.0"
     args: dict[str, ArgumentValue] = {}
 
 
