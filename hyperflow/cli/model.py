@@ -7,6 +7,7 @@ from pathlib import Path
 from hyperflow.cli.output import print_findings, print_json, print_table
 from hyperflow.errors import Finding, HyperFlowError, UsageError
 from hyperflow.inventory.models import load_model
+from hyperflow.inventory.presets import preset_names, preset_source
 from hyperflow.spec.model import Layer, Model
 from hyperflow.spec.training_job import ModelRequest
 
@@ -15,10 +16,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("config", nargs="*", metavar="CONFIG.json", help="a config.json, or a folder that has one")
     parser.add_argument("--preset", action="append", default=[], metavar="NAME", help="count a preset as well")
+    parser.add_argument("--list", action="store_true", help="list the presets with where their values come from")
 
 
 def run(args: argparse.Namespace) -> int:
     """Count every config; the unreadable ones are told, the others still counted. Exit 1 when one was refused."""
+    if args.list:
+        return print_presets(args.format)
     requests = [(path, ModelRequest(config=str(Path(path).absolute()))) for path in args.config]
     requests += [(name, ModelRequest(preset=name)) for name in args.preset]
     if not requests:
@@ -41,6 +45,16 @@ def run(args: argparse.Namespace) -> int:
         print_counts(counted)
     print_findings(findings)
     return 1 if failed else 0
+
+
+def print_presets(form: str) -> int:
+    """Print the names of all presets and their sources."""
+    rows = [[name, preset_source(name)] for name in preset_names()]
+    if form == "json":
+        print_json({"presets": [{"name": name, "source": source} for name, source in rows]})
+    else:
+        print_table(["preset", "source"], rows)
+    return 0
 
 
 def as_json(source: str, model: Model) -> dict[str, object]:

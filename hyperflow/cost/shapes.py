@@ -5,7 +5,6 @@ cost-formulas section 2: attention h*d*(2a+2k), feed-forward 2hf or 3hf, experts
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 
 from hyperflow.spec.model import Attention, Experts, FeedForward, Layer, LayerRun, Model
 
@@ -108,7 +107,13 @@ def assemble(kind: str, *blocks: Layer) -> Layer:
 
 def runs_of(layers: Iterable[Layer]) -> tuple[LayerRun, ...]:
     """Join equal neighbours to runs."""
-    return tuple(LayerRun(count=len(list(group)), layer=layer) for layer, group in groupby(layers))
+    runs: list[tuple[int, Layer]] = []
+    for layer in layers:
+        if runs and (layer is runs[-1][1] or layer == runs[-1][1]):
+            runs[-1] = (runs[-1][0] + 1, layer)
+        else:
+            runs.append((1, layer))
+    return tuple(LayerRun(count=count, layer=layer) for count, layer in runs)
 
 
 def with_counts(layer: Layer, hidden: int) -> Layer:

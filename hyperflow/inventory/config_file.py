@@ -12,9 +12,14 @@ from hyperflow.spec.model import Model
 
 
 def read_config(path: Path) -> tuple[Model, tuple[Finding, ...]]:
-    """Read the config at `path`, or the config.json in that folder; raises InputError with all faults found."""
+    """Read the config at `path`, or the config.json in that folder; raises InputError with all faults found.
+
+    The model is named for the file, or for the folder where the file is the usual config.json.
+    """
     file = path / "config.json" if path.is_dir() else path
-    return model_of_config(parse_config(read_text(file), str(file)), str(file))
+    model, findings = model_of_config(parse_config(read_text(file), str(file)), str(file))
+    name = file.absolute().parent.name if file.name == "config.json" else file.stem
+    return model.model_copy(update={"name": name}), findings
 
 
 def parse_config(content: str, file: str) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from hyperflow.errors import Finding, InputError
+from hyperflow.errors import Finding
 from hyperflow.inventory.by_hand import check_exactly_one_source, model_by_hand
 from hyperflow.inventory.config_file import read_config
+from hyperflow.inventory.presets import model_of_preset
 from hyperflow.spec.model import Model
 from hyperflow.spec.training_job import ModelRequest
 
@@ -17,11 +18,11 @@ def load_model(request: ModelRequest, base: Path) -> tuple[Model, tuple[Finding,
     check_exactly_one_source(request)
     if request.layers is not None:
         return model_by_hand(request), ()
-    if request.config is None:
-        raise InputError(
-            Finding(code="HF162", where="model: preset", message="no preset of that name", got=request.preset)
-        )
-    model, findings = read_config(base / request.config)
+    if request.preset is not None:
+        model, findings = model_of_preset(request.preset)
+    else:
+        assert request.config is not None
+        model, findings = read_config(base / request.config)
     if request.seq is not None:
         model = model.model_copy(update={"sequence_length": request.seq})
     return model, findings

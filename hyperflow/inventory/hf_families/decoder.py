@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from hyperflow.cost.shapes import assemble, replicated, runs_of
 from hyperflow.inventory.hf_config import ConfigView
@@ -128,7 +127,7 @@ def decoder(
     is_tied = view.tied(absent=tied)
     table = vocab * (embedding_width or hidden)
     return Model(
-        name=Path(view.file).stem,
+        name=view.file,
         hidden=hidden,
         vocab=vocab,
         sequence_length=view.count(*POSITIONS, absent=MAX_SEQUENCE_WITHOUT_KEY, null=MAX_SEQUENCE_WITHOUT_KEY),

@@ -223,4 +223,4 @@ def _lfm2_width(view: ConfigView) -> int:
     elif factor is not None:
         view.wrong("block_ffn_dim_multiplier", factor, "a positive number")
     step = view.count("block_multiple_of", absent=256, null=256)
-    return step * ((scaled + step - 1) // step)
+    return step * max((scaled + step - 1) // step, 1)

@@ -112,6 +112,10 @@ def test_a_file_that_is_no_config_is_refused_with_the_place(content, place, reas
     )
 
 
-def test_an_unknown_preset_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"error\[HF162\] no preset of that name"):
-        load_model(ModelRequest(preset="lama"), tmp_path)
+def test_a_model_is_named_for_its_file_or_its_folder(tmp_path):
+    folder = tmp_path / "my-model-1.5b"
+    folder.mkdir()
+    for path in (folder / "config.json", folder / "other-2.7b.json"):
+        path.write_text(json.dumps(LLAMA))
+    named = [load_model(ModelRequest(config=config), folder)[0].name for config in ("config.json", "other-2.7b.json")]
+    assert named == ["my-model-1.5b", "other-2.7b"]
