@@ -4,42 +4,50 @@ A combination that a schedule cannot do is refused with the rule that forbids it
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from hyperflow.errors import Finding, InputError, nearest, raise_errors
-from hyperflow.ir.timeline import PipelineOrder
-from hyperflow.simulate import dualpipe_v, looped
+from hyperflow.errors import Finding, InfeasibleError, InputError, nearest, raise_errors
+from hyperflow.ir.timeline import PipelineOrder, StageTimes
+from hyperflow.simulate import looped, v_1f1b, v_fixed, v_half, v_search
+from hyperflow.simulate.timeline import count_peaks
+from hyperflow.simulate.zero_bubble_search import automatic_order
 
 MAX_OPERATIONS = 2_000_000
+MAX_SEARCHED_OPERATIONS = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleFacts:
-    """What a schedule can do. `chunks` are the allowed chunks per rank (None above `min_chunks`)."""
+    """What a schedule can do. `max_chunks` is None where there is no limit; `searched` orders depend on the times."""
 
     min_chunks: int = 1
     max_chunks: int | None = 1
     split_backward: bool = False
     whole_rounds: bool = False
-    v_shape: bool = False
-
-    @property
-    def operations_per_chunk(self) -> int:
-        """Operations of one micro-batch on one chunk, at most."""
-        return 3 if self.split_backward else 2
+    searched: bool = False
 
 
-_V = ScheduleFacts(min_chunks=2, max_chunks=2, split_backward=True, v_shape=True)
+_ONE_CHUNK = ScheduleFacts(split_backward=True)
+_AUTOMATIC = ScheduleFacts(split_backward=True, searched=True)
+_FIXED_V = ScheduleFacts(min_chunks=2, max_chunks=2, split_backward=True)
+_SEARCHED_V = ScheduleFacts(min_chunks=2, max_chunks=2, split_backward=True, searched=True)
 SCHEDULES: dict[str, ScheduleFacts] = {
     "GPipe": ScheduleFacts(),
     "1F1B": ScheduleFacts(),
-    "LoopedBFS": ScheduleFacts(max_chunks=None),
     "Interleaved1F1B": ScheduleFacts(min_chunks=2, max_chunks=None, whole_rounds=True),
-    "ZB-H1": ScheduleFacts(split_backward=True),
+    "LoopedBFS": ScheduleFacts(min_chunks=2, max_chunks=None),
+    "ZB-H1": _ONE_CHUNK,
     "ZB1P": ScheduleFacts(split_backward=True, whole_rounds=True),
     "InterleavedZB": ScheduleFacts(min_chunks=2, max_chunks=None, split_backward=True, whole_rounds=True),
-    "DualPipeV": _V,
+    "ZB-H2": _AUTOMATIC,
+    "ZB_auto": _AUTOMATIC,
+    "1F1B-V": ScheduleFacts(min_chunks=2, max_chunks=2),
+    "ZB-V": _SEARCHED_V,
+    "ZBVZeroBubble": _FIXED_V,
+    "V-Half": _SEARCHED_V,
+    "V-Min": _SEARCHED_V,
+    "DualPipeV": _FIXED_V,
 }
 _ALIASES = {
     "interleaved": "Interleaved1F1B",
@@ -78,12 +86,18 @@ def order_for(
     microbatches: int,
     chunks: int | None = None,
     warmup: Sequence[int] | None = None,
+    durations: StageTimes | None = None,
+    links: Sequence[float] | None = None,
+    limits: Sequence[int] | None = None,
 ) -> PipelineOrder:
-    """Give the order of operations of a schedule that is defined by construction, whatever the times.
+    """Give the order of operations of a schedule.
 
     `chunks` per rank defaults to the fewest the schedule allows. `warmup[r]` (1F1B only) is how many forwards rank r
-    runs before its first backward. Raises InputError: HF650 unknown schedule, HF653 a rule of the schedule is broken,
-    HF654 warm-ups that cannot run, HF655 more operations than this machine should hold.
+    runs before its first backward. The searched schedules (ZB_auto, ZB-H2, ZB-V, V-Half) are made for `durations` and
+    `links`: equal times and no delay unless given. `limits[r]` is how many micro-batches rank r may hold from F to W:
+    the automatic orders keep within it, others are refused when they do not. Raises HyperFlowError: HF650 unknown
+    schedule, HF653 a rule of the schedule is broken, HF654 warm-ups that cannot run, HF655 more operations than one
+    machine should hold, HF657 the limit is too tight.
 
     >>> [operation.kind for operation in order_for("1f1b", 2, 2).operations[0]]
     ['F', 'F', 'BW', 'BW']
@@ -93,8 +107,16 @@ def order_for(
     check_combination(name, num_ranks, microbatches, chunks)
     if warmup is not None:
         _check_warmup(name, warmup, num_ranks)
-        return looped.one_f_one_b(num_ranks, microbatches, warmup)
-    return _BUILDERS[name](num_ranks, microbatches, chunks)
+        order = looped.one_f_one_b(num_ranks, microbatches, warmup)
+    elif SCHEDULES[name].searched:
+        equal = (1.0,) * num_ranks
+        times = durations or StageTimes(forward=equal, backward_input=equal, backward_weight=equal)
+        order = _searched(name, times, tuple(links or (0.0,) * (num_ranks - 1)), microbatches, limits)
+    else:
+        order = _BUILDERS[name](num_ranks, microbatches, chunks)
+    if limits is not None:
+        _check_memory(order, limits)
+    return replace(order, schedule=name)
 
 
 _BUILDERS: dict[str, Callable[[int, int, int], PipelineOrder]] = {
@@ -105,8 +127,45 @@ _BUILDERS: dict[str, Callable[[int, int, int], PipelineOrder]] = {
     "ZB-H1": looped.zb_h1,
     "ZB1P": looped.zb_h1,
     "InterleavedZB": looped.zb_h1,
-    "DualPipeV": lambda p, m, _: dualpipe_v.dualpipe_v(p, m),
+    "1F1B-V": lambda p, m, _: v_1f1b.one_f_one_b_v(p, m),
+    "ZBVZeroBubble": lambda p, m, _: v_fixed.zb_v_fixed(p, m),
+    "DualPipeV": lambda p, m, _: v_fixed.dualpipe_v(p, m),
 }
+
+
+def _searched(
+    name: str, times: StageTimes, links: tuple[float, ...], microbatches: int, limits: Sequence[int] | None
+) -> PipelineOrder:
+    ranks = times.num_ranks
+    if name == "ZB-V":
+        return v_search.zb_v_order(times, links, microbatches)
+    if name == "V-Half":
+        return v_search.v_half_order(times, links, microbatches)
+    if name == "V-Min":
+        return v_half.v_half(ranks, microbatches, minimal=True)
+    if name == "ZB-H2":
+        most = 2 * ranks - 1
+        limits = [min(limit, most) for limit in limits] if limits else [most] * ranks
+    return automatic_order(times, links, microbatches, limits)
+
+
+def _check_memory(order: PipelineOrder, limits: Sequence[int]) -> None:
+    chunks = order.num_chunks
+    over = [
+        f"rank {rank} holds {peak / chunks:g}, limit {limit}"
+        for rank, (peak, limit) in enumerate(zip(count_peaks(order)[0], limits, strict=True))
+        if peak > limit * chunks
+    ]
+    if over:
+        raise InfeasibleError(
+            Finding(
+                code="HF657",
+                message=f"{order.schedule} does not fit the memory limit in micro-batches per rank",
+                where="mem_limit",
+                got="; ".join(over[:4]) + ("; ..." if len(over) > 4 else ""),
+                hint="raise the limit, or use ZB_auto (one chunk), V-Half or V-Min, which need less",
+            )
+        )
 
 
 def check_combination(name: str, num_ranks: int, microbatches: int, chunks: int) -> None:
@@ -137,12 +196,13 @@ def check_combination(name: str, num_ranks: int, microbatches: int, chunks: int)
             f"m={microbatches}, p={num_ranks}",
             f"use m >= {2 * num_ranks}, or ZB-V",
         )
-    operations = facts.operations_per_chunk * chunks * microbatches * num_ranks
-    if operations > MAX_OPERATIONS:
+    operations = (3 if facts.split_backward else 2) * chunks * microbatches * num_ranks
+    most = MAX_SEARCHED_OPERATIONS if facts.searched else MAX_OPERATIONS
+    if operations > most:
         findings.append(
             Finding(
                 code="HF655",
-                message=f"the timeline would have {operations:,} operations, more than the limit of {MAX_OPERATIONS:,}",
+                message=f"the timeline would have {operations:,} operations, more than the limit of {most:,}",
                 where="m",
                 got=f"m={microbatches}, p={num_ranks}, v={chunks}",
                 hint="simulate fewer micro-batches and add one period for each of the others "

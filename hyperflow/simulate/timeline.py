@@ -75,7 +75,9 @@ def _longest_path(order: PipelineOrder, durations: StageTimes, delays: Sequence[
                     if arrived is None:
                         waiting[key - m] = rank
                         break
-                    clock = max(clock, arrived + delays[stage - 1])
+                    arrived += delays[stage - 1]
+                    if arrived > clock:
+                        clock = arrived
             elif kind == "W":
                 if backward_end[key] is None:
                     break
@@ -86,7 +88,9 @@ def _longest_path(order: PipelineOrder, durations: StageTimes, delays: Sequence[
                 if arrived is None:
                     waiting[-1 - key - m] = rank
                     break
-                clock = max(clock, arrived + delays[stage])
+                arrived += delays[stage]
+                if arrived > clock:
+                    clock = arrived
             rank_starts.append(clock)
             clock += length[kind]
             rank_ends.append(clock)

@@ -1,0 +1,164 @@
+"""`hyperflow simulate`: time pipeline schedules exactly, and draw one or compare several."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from hyperflow.cli.output import print_findings, print_json, print_table
+from hyperflow.errors import Finding, HyperFlowError, InputError, UsageError, nearest
+from hyperflow.inventory.documents import read_documents
+from hyperflow.ir.timeline import Timeline
+from hyperflow.json_tree import mapping
+from hyperflow.report.timeline_svg import Panel, draw_timelines
+from hyperflow.simulate.cases import Case, case_id, read_case, rows_of, run_case
+from hyperflow.simulate.torch_csv import compute_only_csv
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("cases", metavar="CASES.json", help="cases, as a list or under `rows` (docs/schedules.md)")
+    parser.add_argument("--case", action="append", default=[], metavar="ID", help="only this case; may be repeated")
+    parser.add_argument("--svg", metavar="FILE", help="draw the first case, or all of --case on one time scale")
+    parser.add_argument("--unit", default="", metavar="NAME", help="the unit of the times, for the picture")
+    parser.add_argument("--csv", metavar="FILE", help="write the first case's order as PyTorch's compute-only file")
+    parser.add_argument("--blocking-sends", action="store_true", help="a rank waits while what it sent is on its way")
+    parser.add_argument(
+        "--queue-transfers", action="store_true", help="a link carries one transfer at a time, each way"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Time the cases; exit 1 only when all are refused."""
+    timed: list[tuple[Case, Timeline]] = []
+    results: list[dict[str, object]] = []
+    findings: list[Finding] = []
+    for index, row in _chosen_rows(args):
+        try:
+            case = _with_options(read_case(row, index), args)
+            timeline = run_case(case)
+        except HyperFlowError as error:
+            refused = _refused(row, index, error)
+            results.append(refused)
+            findings += [replace(f, where=f"case {refused['id']}, {f.where}") for f in error.findings]
+            continue
+        timed.append((case, timeline))
+        results.append(_result(case, timeline))
+    if timed and args.svg:
+        _draw(args, timed)
+    if timed and args.csv:
+        _write(args.csv, compute_only_csv(timed[0][1].order))
+    if args.format == "json":
+        print_json({"results": results}, findings)
+    else:
+        _print(timed)
+        print_findings(findings)
+    return 0 if timed or not results else 1
+
+
+def _chosen_rows(args: argparse.Namespace) -> list[tuple[int, object]]:
+    """Give (index, row) of all cases, or of those that --case names, in the order named."""
+    documents = read_documents(args.cases)
+    rows = list(enumerate(rows_of(documents[0].value if documents else None, args.cases)))
+    if not args.case:
+        return rows
+    by_id = {str(case_id(row, index)): (index, row) for index, row in rows}
+    unknown = [name for name in args.case if name not in by_id]
+    if unknown:
+        raise UsageError(
+            Finding(
+                code="HF659",
+                message=f"no case has the id {', '.join(unknown)}",
+                where="--case",
+                got=", ".join(unknown),
+                hint=nearest(unknown[0], by_id) or "an id is the field `id`, or the index of the case from 0",
+            )
+        )
+    return [by_id[name] for name in args.case]
+
+
+def _with_options(case: Case, args: argparse.Namespace) -> Case:
+    """Apply the switches that hold for all cases."""
+    return replace(
+        case,
+        blocking_sends=case.blocking_sends or args.blocking_sends,
+        occupancy=case.links if args.queue_transfers else case.occupancy,
+    )
+
+
+def _result(case: Case, timeline: Timeline) -> dict[str, object]:
+    return {
+        "id": case.id,
+        "schedule": case.schedule,
+        "makespan": timeline.makespan,
+        "span_max": timeline.span_max,
+        "idle_per_rank": list(timeline.idle_per_rank),
+        "idle_fraction_per_rank": [round(share, 6) for share in timeline.idle_fractions],
+        "bubble_fraction": round(timeline.bubble_fraction, 6),
+        "peak_until_W": list(timeline.peak_until_weight),
+        "peak_until_B": list(timeline.peak_until_input),
+        "error": None,
+    }
+
+
+def _refused(row: object, index: int, error: HyperFlowError) -> dict[str, object]:
+    text = "; ".join(f"{finding.where}: {finding.message} (got {finding.got})" for finding in error.findings)
+    return {
+        "id": case_id(row, index),
+        "schedule": mapping(row).get("schedule"),
+        "makespan": None,
+        "span_max": None,
+        "idle_per_rank": None,
+        "idle_fraction_per_rank": None,
+        "bubble_fraction": None,
+        "peak_until_W": None,
+        "peak_until_B": None,
+        "error": text,
+    }
+
+
+def _draw(args: argparse.Namespace, timed: Sequence[tuple[Case, Timeline]]) -> None:
+    chosen = timed if args.case else timed[:1]
+    panels = [
+        Panel(
+            title=f"{case.id}: {case.schedule}" if len(timed) > 1 else case.schedule, timeline=t, clusters=case.clusters
+        )
+        for case, t in chosen
+    ]
+    _write(args.svg, draw_timelines(panels, unit=args.unit))
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            Finding(
+                code="HF658",
+                message=f"cannot write {path}: {error.strerror or error}",
+                where=path,
+                hint="give a path in a directory that exists and may be written",
+            )
+        ) from error
+
+
+def _print(timed: Sequence[tuple[Case, Timeline]]) -> None:
+    """Print one line a case; peaks in whole micro-batches."""
+    rows = [
+        [
+            str(case.id),
+            case.schedule,
+            str(case.times.num_ranks),
+            str(case.chunks),
+            str(case.microbatches),
+            f"{timeline.makespan:g}",
+            f"{timeline.span_max:g}",
+            f"{timeline.bubble_fraction:.1%}",
+            " ".join(f"{share:.0%}" for share in timeline.idle_fractions),
+            " ".join(f"{peak / case.chunks:g}" for peak in timeline.peak_until_weight),
+        ]
+        for case, timeline in timed
+    ]
+    if rows:
+        header = ["case", "schedule", "p", "v", "m", "makespan", "span", "idle", "idle by rank", "peak micro-batches"]
+        print_table(header, rows, right=(2, 3, 4, 5, 6, 7))

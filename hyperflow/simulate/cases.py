@@ -1,0 +1,198 @@
+"""Cases to simulate, read from parsed JSON or YAML; every wrong field of a case is a finding of its own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from hyperflow.errors import Finding, InputError, raise_errors
+from hyperflow.ir.timeline import StageTimes, Timeline
+from hyperflow.json_tree import is_mapping, is_sequence, mapping
+from hyperflow.simulate.orders import SCHEDULES, canonical_name, order_for
+from hyperflow.simulate.timeline import simulate
+from hyperflow.simulate.transfers import simulate_transfers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One pipeline to time. `occupancy[e]` is the part of link e's delay in which a transfer has the link to itself."""
+
+    id: str | int
+    schedule: str
+    chunks: int
+    microbatches: int
+    times: StageTimes
+    links: tuple[float, ...]
+    warmup: tuple[int, ...] | None = None
+    limits: tuple[int, ...] | None = None
+    occupancy: tuple[float, ...] | None = None
+    blocking_sends: bool = False
+    clusters: tuple[str, ...] = ()
+
+
+def rows_of(document: object, file: str) -> list[Any]:
+    """Give the rows of a list, or of an object with `rows`; raises InputError (HF651) for anything else."""
+    rows = document if is_sequence(document) else mapping(document).get("rows")
+    if is_sequence(rows):
+        return rows
+    raise InputError(
+        Finding(
+            code="HF651",
+            message="no cases found",
+            where=file,
+            got=type(document).__name__,
+            expected="a list of cases, or an object with the list under `rows`",
+        )
+    )
+
+
+def case_id(row: object, index: int) -> str | int:
+    """Give the row's `id`, or its index when it has none that can be printed."""
+    name = mapping(row).get("id", index)
+    return name if isinstance(name, str | int) else index
+
+
+def read_case(row: object, index: int) -> Case:
+    """Read one row; raises InputError with every fault (HF650, HF651, HF652)."""
+    return _Reader(row, index).case()
+
+
+def run_case(case: Case) -> Timeline:
+    """Make the order of a case and time it; raises HyperFlowError when it is refused."""
+    order = order_for(
+        case.schedule,
+        case.times.num_ranks,
+        case.microbatches,
+        case.chunks,
+        warmup=case.warmup,
+        durations=case.times,
+        links=case.links,
+        limits=case.limits,
+    )
+    if case.blocking_sends or case.occupancy:
+        return simulate_transfers(
+            order, case.times, case.links, occupancy=case.occupancy, blocking_sends=case.blocking_sends
+        )
+    return simulate(order, case.times, case.links)
+
+
+class _Reader:
+    """Reads the fields of one row and collects findings."""
+
+    def __init__(self, row: object, index: int) -> None:
+        self._row = mapping(row)
+        self._findings: list[Finding] = []
+        self._id = case_id(row, index)
+        if not is_mapping(row):
+            self._refuse("HF651", "", "a case must be an object", row, "fields schedule, p, m, F, B, W, comm")
+            raise_errors(self._findings)
+
+    def case(self) -> Case:
+        name = self._schedule()
+        facts = SCHEDULES.get(name)
+        forward, backward, weight = (self._numbers(key, above_zero=True) for key in "FBW")
+        ranks = self._whole("p", len(forward))
+        links = self._numbers("comm", above_zero=False) if "comm" in self._row or ranks > 1 else ()
+        for key, values, need in (("F", forward, ranks), ("B", backward, ranks), ("W", weight, ranks)):
+            self._length(key, values, need)
+        self._length("comm", links, max(0, ranks - 1))
+        case = Case(
+            id=self._id,
+            schedule=name,
+            chunks=self._whole("v", facts.min_chunks if facts else 1),
+            microbatches=self._whole("m", None),
+            times=StageTimes(forward=forward, backward_input=backward, backward_weight=weight),
+            links=links,
+            warmup=self._counts("warmup", ranks),
+            limits=self._counts("mem_limit", ranks),
+            occupancy=self._occupancy(links),
+            blocking_sends=self._flag("blocking_sends"),
+            clusters=self._names("clusters", ranks),
+        )
+        raise_errors(self._findings)
+        return case
+
+    def _schedule(self) -> str:
+        """Give the schedule's name; `order_from: torch ...` says that ZB-V means the fixed order of PyTorch."""
+        name = self._row.get("schedule")
+        if not isinstance(name, str):
+            self._refuse("HF651", "schedule", "must be the name of a schedule", name, ", ".join(SCHEDULES))
+            return ""
+        try:
+            name = canonical_name(name)
+        except InputError as error:
+            self._findings += error.findings
+            return ""
+        from_torch = str(self._row.get("order_from", "")).startswith("torch")
+        return "ZBVZeroBubble" if name == "ZB-V" and from_torch else name
+
+    def _numbers(self, key: str, above_zero: bool) -> tuple[float, ...]:
+        values = self._row.get(key)
+        if not is_sequence(values):
+            self._refuse("HF651", key, "must be a list of numbers", values, "one number per rank or link")
+            return ()
+        for position, value in enumerate(values):
+            number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+            if not number or value < 0 or (above_zero and value == 0):
+                need = "above 0" if above_zero else "0 or more"
+                self._refuse("HF652", f"{key}[{position}]", f"must be a finite number, {need}", value, need)
+                return ()
+        return tuple(values)
+
+    def _length(self, key: str, values: Sequence[object], need: int) -> None:
+        if len(values) != need and is_sequence(self._row.get(key)) and not self._has_fault(key):
+            self._refuse("HF651", key, f"has {len(values)} entries", values, f"{need} entries")
+
+    def _has_fault(self, key: str) -> bool:
+        return any(finding.where.split("[")[0] == key for finding in self._findings)
+
+    def _whole(self, key: str, default: int | None) -> int:
+        value = self._row.get(key, default)
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+            return value
+        self._refuse("HF651", key, "must be a whole number of at least 1", value, "1 or more")
+        return default or 1
+
+    def _counts(self, key: str, ranks: int) -> tuple[int, ...] | None:
+        value = self._row.get(key)
+        if value is None:
+            return None
+        values = value if is_sequence(value) else [value] * ranks
+        if any(not isinstance(v, int) or isinstance(v, bool) or v < 1 for v in values) or len(values) != ranks:
+            self._refuse("HF651", key, "must be whole numbers of at least 1", value, f"{ranks} of them, one per rank")
+            return None
+        return tuple(values)
+
+    def _occupancy(self, links: Sequence[float]) -> tuple[float, ...] | None:
+        if self._row.get("occupancy") is None:
+            return None
+        values = self._numbers("occupancy", above_zero=False)
+        self._length("occupancy", values, len(links))
+        if len(values) == len(links) and any(own > delay for own, delay in zip(values, links, strict=True)):
+            self._refuse("HF652", "occupancy", "is longer than the whole delay", list(values), "at most comm, per link")
+        return values
+
+    def _flag(self, key: str) -> bool:
+        value = self._row.get(key, False)
+        if not isinstance(value, bool):
+            self._refuse("HF651", key, "must be true or false", value, "true or false")
+        return value is True
+
+    def _names(self, key: str, ranks: int) -> tuple[str, ...]:
+        values = self._row.get(key, [])
+        if not is_sequence(values) or (values and len(values) != ranks):
+            self._refuse("HF651", key, "must name the cluster of each rank", values, f"{ranks} names")
+            return ()
+        return tuple(map(str, values))
+
+    def _refuse(self, code: str, field: str, message: str, got: object, expected: str) -> None:
+        shown = repr(got)
+        self._findings.append(
+            Finding(
+                code=code,
+                message=f"{field} {message}".strip(),
+                where=field,
+                got=shown if len(shown) <= 60 else shown[:57] + "...",
+                expected=expected,
+            )
+        )
