@@ -14,19 +14,20 @@ from hyperflow.ir.timeline import Timeline
 
 _CHART, _LEFT, _RIGHT = 1180.0, 150.0, 92.0
 _ROW, _GAP, _GROUP_GAP = 24.0, 3.0, 20.0
+_STRIPE = 4.0  # marks the later chunks of a rank
 _HEADER, _AXIS, _LEGEND = 44.0, 34.0, 34.0
-_DIGIT = 6.2  # width of a digit at the size of the micro-batch numbers
+_DIGIT = 5.8  # width of a digit at the size of the micro-batch numbers
 _CLASSES = {"F": "f", "B": "b", "W": "w", "BW": "b"}
 
 _STYLE = """
-.page{fill:#fff}.text{fill:#1a1a1a}.soft{fill:#5a5a5a}.line{stroke:#8a8a8a}.row{fill:none;stroke:#d0d0d0}
-.f{fill:#1f5c99}.b{fill:#f0a830}.w{fill:#9fd8c4}.second{fill:#000;fill-opacity:.16}
+.page{fill:#fff}.text{fill:#1a1a1a}.soft{fill:#5a5a5a}.line{stroke:#8a8a8a}
+.f{fill:#1f5c99}.b{fill:#f0a830}.w{fill:#9fd8c4}.second{fill:#000;fill-opacity:.6}
 .idle{fill:url(#idle)}.ground{fill:#fbd9d5}.hatch{stroke:#d0342c}.end{stroke:#b3261e}
 text{font-family:system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif;font-size:12px}
 .title{font-size:15px;font-weight:600}.number{font-size:10px;text-anchor:middle}.of-f{fill:#fff}.of-b,.of-w{fill:#1a1a1a}
 @media (prefers-color-scheme:dark){.page{fill:#16181c}.text{fill:#ececec}.soft{fill:#a9adb5}.line{stroke:#7a7f88}
-.row{stroke:#3a3d44}.f{fill:#4f8fd0}.of-f{fill:#0b0d10}.ground{fill:#4a1f1d}.hatch{stroke:#ff6b61}.end{stroke:#ff8a80}
-.second{fill:#fff;fill-opacity:.22}}
+.f{fill:#4f8fd0}.of-f{fill:#0b0d10}.ground{fill:#4a1f1d}.hatch{stroke:#ff6b61}.end{stroke:#ff8a80}
+.second{fill:#000;fill-opacity:.7}}
 """
 
 
@@ -96,12 +97,12 @@ def _legend(panels: Sequence[Panel]) -> Iterator[str]:
         entries.append(("w", "weight gradient (W)"))
     entries.append(("idle", "idle"))
     if any(panel.timeline.order.num_chunks > 1 for panel in panels):
-        entries.append(("f", "shaded: later chunk of the rank"))
+        entries.append(("f", "underlined: later chunk of the rank"))
     x = _LEFT
     for position, (name, label) in enumerate(entries):
         yield f'<rect class="{name}" x="{x:g}" y="11" width="16" height="14"/>'
         if position == len(entries) - 1 and name == "f":
-            yield f'<rect class="second" x="{x:g}" y="11" width="16" height="14"/>'
+            yield f'<rect class="second" x="{x:g}" y="{25 - _STRIPE:g}" width="16" height="{_STRIPE:g}"/>'
         yield f'<text class="text" x="{x + 22:g}" y="22">{label}</text>'
         x += 40 + 6.6 * len(label)
 
@@ -164,9 +165,9 @@ def _rank(timeline: Timeline, rank: int, y: float, scale: float) -> Iterator[str
         box = _box(start, end, y, scale, gap=0.6)
         boxes.setdefault(_CLASSES[operation.kind], []).append(box)
         if operation.stage >= first_stage:
-            second.append(box)
+            second.append(_box(start, end, y + _ROW - _STRIPE, scale, gap=0.6, height=_STRIPE))
         label = str(operation.microbatch)
-        if (end - start) * scale >= _DIGIT * len(label) + 2:
+        if (end - start) * scale >= _DIGIT * len(label) + 1.5:
             x = _LEFT + (start + end) / 2 * scale
             numbers.append(
                 f'<text class="number of-{_CLASSES[operation.kind]}" x="{x:.1f}" y="{middle - 1:g}">{label}</text>'
@@ -184,11 +185,11 @@ def _rank(timeline: Timeline, rank: int, y: float, scale: float) -> Iterator[str
     yield f'<text class="soft" x="{x:.1f}" y="{middle:g}">idle {timeline.idle_fractions[rank]:.0%}</text>'
 
 
-def _box(start: float, end: float, y: float, scale: float, gap: float = 0.0) -> str:
+def _box(start: float, end: float, y: float, scale: float, gap: float = 0.0, height: float = _ROW) -> str:
     """Give the path of a rectangle; `gap` keeps neighbours apart where there is room for it."""
     whole = (end - start) * scale
     width = max(whole - gap, whole * 0.6)
-    return f"M{_LEFT + start * scale:.2f} {y:g}h{width:.2f}v{_ROW:g}h-{width:.2f}z"
+    return f"M{_LEFT + start * scale:.2f} {y:g}h{width:.2f}v{height:g}h-{width:.2f}z"
 
 
 def _axis(top: float, longest: float, scale: float, unit: str) -> Iterator[str]:

@@ -12,6 +12,9 @@ from hyperflow.simulate.orders import SCHEDULES, canonical_name, order_for
 from hyperflow.simulate.timeline import simulate
 from hyperflow.simulate.transfers import simulate_transfers
 
+# The generator that a row of recorded schedules names in `order_from`; the second is Megatron's zero-bubble fork.
+_GENERATORS = {"torch": "torch", "sail": "megatron"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
@@ -28,6 +31,7 @@ class Case:
     occupancy: tuple[float, ...] | None = None
     blocking_sends: bool = False
     clusters: tuple[str, ...] = ()
+    framework: str | None = None
 
 
 def rows_of(document: object, file: str) -> list[Any]:
@@ -68,6 +72,7 @@ def run_case(case: Case) -> Timeline:
         durations=case.times,
         links=case.links,
         limits=case.limits,
+        framework=case.framework,
     )
     if case.blocking_sends or case.occupancy:
         return simulate_transfers(
@@ -108,23 +113,29 @@ class _Reader:
             occupancy=self._occupancy(links),
             blocking_sends=self._flag("blocking_sends"),
             clusters=self._names("clusters", ranks),
+            framework=self._framework(),
         )
         raise_errors(self._findings)
         return case
 
     def _schedule(self) -> str:
-        """Give the schedule's name; `order_from: torch ...` says that ZB-V means the fixed order of PyTorch."""
         name = self._row.get("schedule")
         if not isinstance(name, str):
             self._refuse("HF651", "schedule", "must be the name of a schedule", name, ", ".join(SCHEDULES))
             return ""
         try:
-            name = canonical_name(name)
+            return canonical_name(name)
         except InputError as error:
             self._findings += error.findings
             return ""
-        from_torch = str(self._row.get("order_from", "")).startswith("torch")
-        return "ZBVZeroBubble" if name == "ZB-V" and from_torch else name
+
+    def _framework(self) -> str | None:
+        """Give whose rules hold: `framework`, or the generator that `order_from` names."""
+        value = self._row.get("framework")
+        if value is not None and value not in _GENERATORS.values():
+            self._refuse("HF651", "framework", "must be torch or megatron", value, "torch or megatron")
+        source = str(self._row.get("order_from", ""))
+        return value or next((name for start, name in _GENERATORS.items() if source.startswith(start)), None)
 
     def _numbers(self, key: str, above_zero: bool) -> tuple[float, ...]:
         values = self._row.get(key)

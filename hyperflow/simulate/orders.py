@@ -89,13 +89,15 @@ def order_for(
     durations: StageTimes | None = None,
     links: Sequence[float] | None = None,
     limits: Sequence[int] | None = None,
+    framework: str | None = None,
 ) -> PipelineOrder:
     """Give the order of operations of a schedule.
 
     `chunks` per rank defaults to the fewest the schedule allows. `warmup[r]` (1F1B only) is how many forwards rank r
     runs before its first backward. The searched schedules (ZB_auto, ZB-H2, ZB-V, V-Half) are made for `durations` and
     `links`: equal times and no delay unless given. `limits[r]` is how many micro-batches rank r may hold from F to W:
-    the automatic orders keep within it, others are refused when they do not. Raises HyperFlowError: HF650 unknown
+    the automatic orders keep within it, others are refused when they do not. `framework` (`torch` or `megatron`) adds
+    that framework's own rules and orders. Raises HyperFlowError: HF650 unknown
     schedule, HF653 a rule of the schedule is broken, HF654 warm-ups that cannot run, HF655 more operations than one
     machine should hold, HF657 the limit is too tight.
 
@@ -103,8 +105,10 @@ def order_for(
     ['F', 'F', 'BW', 'BW']
     """
     name = canonical_name(schedule)
+    if framework == "torch" and name == "ZB-V":
+        name = "ZBVZeroBubble"
     chunks = SCHEDULES[name].min_chunks if chunks is None else chunks
-    check_combination(name, num_ranks, microbatches, chunks)
+    check_combination(name, num_ranks, microbatches, chunks, framework)
     if warmup is not None:
         _check_warmup(name, warmup, num_ranks)
         order = looped.one_f_one_b(num_ranks, microbatches, warmup)
@@ -168,8 +172,8 @@ def _check_memory(order: PipelineOrder, limits: Sequence[int]) -> None:
         )
 
 
-def check_combination(name: str, num_ranks: int, microbatches: int, chunks: int) -> None:
-    """Raise InputError with every rule of the schedule that the combination breaks (HF653) or its size (HF655)."""
+def check_combination(name: str, num_ranks: int, microbatches: int, chunks: int, framework: str | None = None) -> None:
+    """Raise InputError with every rule of schedule and framework that is broken (HF653), or for the size (HF655)."""
     facts = SCHEDULES[name]
     findings: list[Finding] = []
 
@@ -184,18 +188,17 @@ def check_combination(name: str, num_ranks: int, microbatches: int, chunks: int)
         need = f"{'exactly' if exactly else 'at least'} {facts.min_chunks} chunk{'s' * (facts.min_chunks > 1)} per rank"
         rule(f"needs {need}", f"v={chunks}", f"set v={facts.min_chunks}")
     rounds, whole = max(1, microbatches // num_ranks), microbatches - microbatches % num_ranks
+    multiples = f"use m={whole} or m={whole + num_ranks}" if whole else f"use m={num_ranks}"
+    got = f"m={microbatches}, p={num_ranks}"
     if facts.whole_rounds and microbatches % rounds:
-        rule(
-            f"needs micro-batches in {rounds} whole rounds (m must be a multiple of max(1, m // p))",
-            f"m={microbatches}, p={num_ranks}",
-            f"use m={whole} or m={whole + num_ranks}",
-        )
+        rule(f"needs micro-batches in {rounds} whole rounds (m a multiple of max(1, m // p))", got, multiples)
+    elif name == "Interleaved1F1B" and framework == "megatron" and microbatches % num_ranks:
+        rule("in Megatron needs a number of micro-batches that is a multiple of the ranks", got, multiples)
+    if name == "1F1B" and framework == "torch" and microbatches < num_ranks:
+        rule("in PyTorch needs at least as many micro-batches as ranks", got, f"use m >= {num_ranks}")
     if name == "DualPipeV" and microbatches < 2 * num_ranks:
-        rule(
-            f"needs at least as many micro-batches as its {2 * num_ranks} stages",
-            f"m={microbatches}, p={num_ranks}",
-            f"use m >= {2 * num_ranks}, or ZB-V",
-        )
+        need = 2 * num_ranks
+        rule(f"needs at least as many micro-batches as its {need} stages", got, f"use m >= {need}, or ZB-V")
     operations = (3 if facts.split_backward else 2) * chunks * microbatches * num_ranks
     most = MAX_SEARCHED_OPERATIONS if facts.searched else MAX_OPERATIONS
     if operations > most:
