@@ -55,6 +55,43 @@ def grouped_query_attention(
     return Layer(attention=attention, mixer_parameters=query + key_value + output + extra)
 
 
+def latent_attention(
+    hidden: int,
+    heads: int,
+    *,
+    query_rank: int | None,
+    kv_rank: int,
+    plain_dim: int,
+    rope_dim: int,
+    value_dim: int,
+    bias: bool = False,
+    window: int | None = None,
+) -> Layer:
+    """Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434): queries, keys and values through low-rank maps.
+
+    A key or query head is `plain_dim + rope_dim` wide. Without `query_rank` the query projection is whole. The bias is
+    that of the maps from and to the hidden width that have a norm or nothing behind them.
+    """
+    width = plain_dim + rope_dim
+    if query_rank is None:
+        query = linear(hidden, heads * width)
+    else:
+        query = linear(hidden, query_rank, bias) + query_rank + linear(query_rank, heads * width)
+    key_value = linear(hidden, kv_rank + rope_dim, bias) + kv_rank + linear(kv_rank, heads * (plain_dim + value_dim))
+    attention = Attention(
+        kind="mla",
+        heads=heads,
+        kv_heads=heads,
+        head_dim=width,
+        value_head_dim=value_dim,
+        window=window,
+        query_lora_rank=query_rank,
+        kv_lora_rank=kv_rank,
+        rope_head_dim=rope_dim,
+    )
+    return Layer(attention=attention, mixer_parameters=query + key_value + linear(heads * value_dim, hidden, bias))
+
+
 def feed_forward(hidden: int, width: int, *, gated: bool = True, bias: bool = False) -> Layer:
     """A dense feed-forward block: up (and gate) of hidden x width, down of width x hidden."""
     return Layer(
@@ -116,22 +153,43 @@ def runs_of(layers: Iterable[Layer]) -> tuple[LayerRun, ...]:
     return tuple(LayerRun(count=count, layer=layer) for count, layer in runs)
 
 
+def has_counts(layer: Layer) -> bool:
+    """Whether any parameter count of the layer is given."""
+    return any(getattr(layer, name) for name in _COUNTS)
+
+
 def with_counts(layer: Layer, hidden: int) -> Layer:
-    """Fill the counts of a layer given by shapes alone (no biases, two RMS norms); a layer with counts stays."""
-    if any(getattr(layer, name) for name in _COUNTS):
+    """Fill the counts of a layer given by shapes alone (no biases, two RMS norms); a layer with counts stays.
+
+    A recurrence has no standard shape, so its layer must come with counts; so must latent attention without its rank.
+    """
+    if has_counts(layer):
         return layer
     blocks: list[Layer] = []
-    if (a := layer.attention) is not None and a.kind == "gqa":
-        blocks.append(grouped_query_attention(hidden, a.heads, a.kv_heads, a.head_dim, value_head_dim=a.value_head_dim))
+    if (a := layer.attention) is not None:
+        blocks.append(_attention_of(a, hidden))
     if (f := layer.feed_forward) is not None:
         blocks.append(feed_forward(hidden, f.width, gated=f.gated))
     if (e := layer.experts) is not None:
         blocks.append(
             routed_experts(hidden, e.width, count=e.count, active=e.active, shared_width=e.shared_width, gated=e.gated)
         )
-    norms = replicated(2 * hidden)
-    counts = assemble(layer.kind, *blocks, norms)
+    counts = assemble(layer.kind, *blocks, replicated(2 * hidden))
     return layer.model_copy(update={name: getattr(counts, name) for name in _COUNTS})
+
+
+def _attention_of(a: Attention, hidden: int) -> Layer:
+    if a.kind == "gqa":
+        return grouped_query_attention(hidden, a.heads, a.kv_heads, a.head_dim, value_head_dim=a.value_head_dim)
+    return latent_attention(
+        hidden,
+        a.heads,
+        query_rank=a.query_lora_rank,
+        kv_rank=a.kv_lora_rank or 0,
+        plain_dim=a.head_dim - a.rope_head_dim,
+        rope_dim=a.rope_head_dim,
+        value_dim=a.value_head_dim or a.head_dim,
+    )
 
 
 def decoder_of(

@@ -1,6 +1,6 @@
 """Models given by hand: a number of equal layers by shape, or one record per layer."""
 
-from hyperflow.cost.shapes import decoder_of, dense_decoder, with_counts
+from hyperflow.cost.shapes import decoder_of, dense_decoder, has_counts, with_counts
 from hyperflow.errors import Finding, InputError, raise_errors
 from hyperflow.inventory.hf_config import MAX_LAYERS
 from hyperflow.spec.model import Layer, Model
@@ -26,6 +26,8 @@ def model_by_hand(request: ModelRequest) -> Model:
                 expected=f"1 to {MAX_LAYERS}",
             )
         )
+    if isinstance(layers, tuple):
+        findings += [fault for index, layer in enumerate(layers) for fault in _uncountable(index, layer)]
     raise_errors(findings)
     return _of_records(layers, request) if isinstance(layers, tuple) else _of_shapes(layers, request)
 
@@ -40,6 +42,26 @@ def _of_records(layers: tuple[Layer, ...], request: ModelRequest) -> Model:
         sequence_length=request.seq,
         tied=request.tied,
     )
+
+
+def _uncountable(index: int, layer: Layer) -> list[Finding]:
+    """What keeps a layer without counts from being counted by its shapes."""
+    a, reason = layer.attention, ""
+    if has_counts(layer):
+        return []
+    if layer.recurrence is not None:
+        reason = "a recurrence has no standard shape: give mixer_parameters and the other counts"
+    elif a is not None and a.kind == "mla" and (not a.kv_lora_rank or a.rope_head_dim >= a.head_dim):
+        reason = "latent attention needs kv_lora_rank, and rope_head_dim below head_dim"
+    elif a is None and layer.feed_forward is None and layer.experts is None:
+        reason = "the layer has neither shapes nor counts"
+    elif layer.experts is not None and layer.experts.active > layer.experts.count:
+        reason = f"a token cannot use {layer.experts.active} of {layer.experts.count} experts"
+    if not reason:
+        return []
+    return [
+        Finding(code="HF156", where=f"model: layers[{index}]", message=reason, hint="see docs/how-to/add-a-model.md")
+    ]
 
 
 def _of_shapes(layers: int, request: ModelRequest) -> Model:

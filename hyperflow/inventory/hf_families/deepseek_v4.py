@@ -57,10 +57,12 @@ def _attention(view: ConfigView, hidden: int, kind: str) -> Layer:
     window = view.count("sliding_window", class_default=128)
     seen = window + (view.count("index_topk", class_default=512) if kind == "sparse" else 0)
     attention = Attention(
+        kind="mla",
         heads=heads,
         kv_heads=1,
         head_dim=head_dim,
         query_lora_rank=query_rank,
+        rope_head_dim=view.count("qk_rope_head_dim", absent=64, null=64, least=0),
         window=None if kind == "heavy" else seen,
     )
     parameters = heads + query + key_value + output + _compressor(view, hidden, head_dim, query_rank, kind)

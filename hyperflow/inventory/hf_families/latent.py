@@ -1,9 +1,9 @@
 """Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434) and the sparse-attention indexer of DeepSeek-V3.2."""
 
-from hyperflow.cost.shapes import linear
+from hyperflow.cost.shapes import latent_attention, linear
 from hyperflow.inventory.hf_config import ConfigView
 from hyperflow.inventory.hf_families.decoder import HEADS, Blocks, Flag, flag_of
-from hyperflow.spec.model import Attention, Layer
+from hyperflow.spec.model import Layer
 
 
 def mla(
@@ -18,26 +18,26 @@ def mla(
 
     def read(view: ConfigView, hidden: int, number: int) -> list[Layer]:
         shared = shared_indexers(view, number) if indexer else []
-        attention, parameters = latent_attention(view, hidden, class_query_rank, query_rank_required, bias, indexer)
-        block = Layer(attention=attention, mixer_parameters=parameters)
+        block = latent_block(view, hidden, class_query_rank, query_rank_required, bias, indexer)
         if not indexer:
             return [block] * number
-        index = indexer_parameters(view, hidden, attention.query_lora_rank or hidden)
-        indexed = block.model_copy(update={"mixer_parameters": parameters + index})
+        query_rank = block.attention.query_lora_rank if block.attention else None
+        index = indexer_parameters(view, hidden, query_rank or hidden)
+        indexed = block.model_copy(update={"mixer_parameters": block.mixer_parameters + index})
         return [block if reuses else indexed for reuses in shared]
 
     return read
 
 
-def latent_attention(
+def latent_block(
     view: ConfigView,
     hidden: int,
-    class_query_rank: int | None,
-    query_rank_required: bool,
-    bias: Flag,
+    class_query_rank: int | None = None,
+    query_rank_required: bool = False,
+    bias: Flag = "attention_bias",
     indexer: bool = False,
-) -> tuple[Attention, int]:
-    """Shapes and parameters of latent attention; num_key_value_heads means nothing here and is not read."""
+) -> Layer:
+    """Latent attention; num_key_value_heads means nothing here and is not read."""
     view.used.add("num_key_value_heads")
     heads = view.count(*HEADS)
     query_rank: int | None = None
@@ -48,25 +48,17 @@ def latent_attention(
     kv_rank, rope = view.count("kv_lora_rank"), view.count("qk_rope_head_dim", least=0)
     plain, value = view.count("qk_nope_head_dim", least=0), view.count("v_head_dim")
     view.require(plain + rope > 0, "qk_nope_head_dim", "a query head has no width at all")
-    width = max(plain + rope, 1)
-    biased = flag_of(view, bias)
-    if query_rank is None:
-        query = linear(hidden, heads * width)
-    else:
-        query = linear(hidden, query_rank, biased) + query_rank + linear(query_rank, heads * width)
-    key_value = linear(hidden, kv_rank + rope, biased) + kv_rank + linear(kv_rank, heads * (plain + value))
-    attention = Attention(
-        kind="mla",
-        heads=heads,
-        kv_heads=heads,
-        head_dim=width,
-        value_head_dim=value,
+    return latent_attention(
+        hidden,
+        heads,
+        query_rank=query_rank,
+        kv_rank=kv_rank,
+        plain_dim=plain,
+        rope_dim=rope if plain + rope else 1,
+        value_dim=value,
+        bias=flag_of(view, bias),
         window=view.optional("index_topk") if indexer else None,
-        query_lora_rank=query_rank,
-        kv_lora_rank=kv_rank,
-        rope_head_dim=rope,
     )
-    return attention, query + key_value + linear(heads * value, hidden, biased)
 
 
 def indexer_parameters(view: ConfigView, hidden: int, query_rank: int) -> int:

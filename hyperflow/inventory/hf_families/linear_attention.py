@@ -23,7 +23,7 @@ from hyperflow.inventory.hf_families.experts import (
     shared_times,
 )
 from hyperflow.inventory.hf_families.hybrid import attends
-from hyperflow.inventory.hf_families.latent import latent_attention
+from hyperflow.inventory.hf_families.latent import latent_block
 from hyperflow.spec.model import Layer, Model, Recurrence
 
 _QWEN_EXPERTS = moe(
@@ -119,8 +119,7 @@ def read_kimi_linear(view: ConfigView) -> Model:
         "full_attn_layers",
         f"full_attn_layers and kda_layers do not share out the layers 1 to {number}",
     )
-    attention, parameters = latent_attention(view, hidden, None, False, "attention_bias")
-    latent = Layer(attention=attention, mixer_parameters=parameters)
+    latent = latent_block(view, hidden)
     kimi = kimi_delta_attention(
         hidden,
         heads=options.count("num_heads"),

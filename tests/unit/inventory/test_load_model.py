@@ -6,7 +6,7 @@ import pytest
 
 from hyperflow.errors import InputError
 from hyperflow.inventory.models import load_model
-from hyperflow.spec.model import Attention, Experts, FeedForward, Layer
+from hyperflow.spec.model import Attention, Experts, FeedForward, Layer, Recurrence
 from hyperflow.spec.training_job import ModelRequest
 
 LLAMA = {
@@ -39,6 +39,50 @@ def test_layer_records_without_counts_are_filled_from_their_shapes(tmp_path):
     assert model.runs[0].layer.parameters == attention + 3 * 64 * 10 + 128
     assert model.runs[1].layer.parameters == attention + 8 * 3 * 64 * 5 + 8 * 64 + 128
     assert model.runs[1].layer.active_parameters == attention + 2 * 3 * 64 * 5 + 8 * 64 + 128
+
+
+def test_latent_attention_by_hand_counts_as_the_reader_does(tmp_path):
+    latent = Attention(
+        kind="mla", heads=4, kv_heads=4, head_dim=12, value_head_dim=10, query_lora_rank=9, kv_lora_rank=7,
+        rope_head_dim=5,
+    )  # fmt: skip
+    layer = Layer(attention=latent, experts=Experts(count=8, active=2, width=5, shared_width=10))
+    by_hand, _ = load_model(ModelRequest(layers=(layer,), hidden=64, vocab=10, seq=8), tmp_path)
+    config = {
+        "model_type": "deepseek_v3", "hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4,
+        "q_lora_rank": 9, "kv_lora_rank": 7, "qk_nope_head_dim": 7, "qk_rope_head_dim": 5, "v_head_dim": 10,
+        "n_routed_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 5, "n_shared_experts": 2,
+        "first_k_dense_replace": 0, "vocab_size": 10,
+    }  # fmt: skip
+    (tmp_path / "c.json").write_text(json.dumps(config))
+    read, _ = load_model(ModelRequest(config="c.json"), tmp_path)
+    assert by_hand.layers[0].attention == read.layers[0].attention
+    assert by_hand.total_parameters == read.total_parameters
+    assert by_hand.active_parameters == read.active_parameters
+
+
+@pytest.mark.parametrize(
+    ("layer", "reason"),
+    [
+        (Layer(), "the layer has neither shapes nor counts"),
+        (
+            Layer(recurrence=Recurrence(kind="mamba", inner_width=8, state_size=2, heads=2)),
+            "a recurrence has no standard shape: give mixer_parameters and the other counts",
+        ),
+        (
+            Layer(attention=Attention(kind="mla", heads=4, kv_heads=4, head_dim=12)),
+            "latent attention needs kv_lora_rank, and rope_head_dim below head_dim",
+        ),
+        (Layer(experts=Experts(count=2, active=3, width=5)), "a token cannot use 3 of 2 experts"),
+    ],
+)
+def test_a_layer_that_cannot_be_counted_is_refused_by_its_index(layer, reason, tmp_path):
+    fine = Layer(feed_forward=FeedForward(width=3))
+    with pytest.raises(InputError) as caught:
+        load_model(ModelRequest(layers=(fine, layer), hidden=4, vocab=10, seq=8), tmp_path)
+    assert str(caught.value) == (
+        f"error[HF156] {reason}\n  --> model: layers[1]\n  hint: see docs/how-to/add-a-model.md"
+    )
 
 
 def test_layer_records_with_counts_stay_as_given(tmp_path):
