@@ -80,7 +80,8 @@ class Manifests:
     """All objects of a compiled job in apply order, with what people and later passes ask about them.
 
     `name` is the name that carries the content hash. `mode` is `hyperjob`, `direct` or `single`; objects go to the
-    plane in the first two and to the one cluster in the last. `story` says in words what happens at run time.
+    plane in the first two and to the one cluster in the last. `hyperjob_crd` is
+    the CRD it is meant for (shipped or patched). `story` says in words what happens at run time.
     """
 
     job: str
@@ -92,6 +93,7 @@ class Manifests:
     objects: tuple[KubernetesObject, ...]
     children: tuple[Child, ...]
     launch_script: str
+    hyperjob_crd: str
     comm: CommContract
     needs: tuple[FeatureNeed, ...] = ()
     story: tuple[str, ...] = ()

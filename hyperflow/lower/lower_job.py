@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import replace
 from typing import TypeVar
 
+from hyperflow.catalog.targets import assumed_versions
 from hyperflow.errors import Finding, raise_errors
 from hyperflow.ir.manifests import Child, Manifests
 from hyperflow.ir.plan import Plan
@@ -65,6 +66,7 @@ def lower(job: ResolvedJob, plan: Plan, mode: str = "auto") -> Manifests:
         objects=_objects(final, recipe, rendezvous),
         children=tuple(_child(final, group) for group in groups),
         launch_script=launch_config(final, recipe).data["launch.sh"],
+        hyperjob_crd=assumed_versions(job.fleet.versions)[0].hyperjob_crd or "shipped",
         comm=comm_contract(final),
         needs=(*rendezvous.needs, *needs),
         story=_story(final, rendezvous, [reason for t in topologies for reason in t.reasons]),
