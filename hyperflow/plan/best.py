@@ -1,0 +1,157 @@
+"""The best split over all limits on the period, with the proof: what is left open is a bound."""
+
+import heapq
+import time
+from dataclasses import dataclass
+
+from hyperflow.plan.arrays import Numbers, make_numbers
+from hyperflow.plan.cover import least_period, least_total
+from hyperflow.plan.exact import SearchStopped, cheapest_under
+from hyperflow.plan.price import price_split
+from hyperflow.plan.problem import Split, SplitProblem
+
+TIE = 1e-11
+PROOF = 1e-9
+"""A relative gap below this counts as proven: it is the rounding of the sums."""
+WIDENING = (1.0002, 1.01, 1.03, 1.07, 1.15, 1.3, 1.6, 2.2, 4.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExactAnswer:
+    """The best split found (None: none exists, or none was found in time) and a bound that no split goes below."""
+
+    split: Split | None
+    objective_seconds: float
+    bound_seconds: float
+    proven: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class _State:
+    """The incumbent in scaled time, and the open intervals of the period: (bound, low, high, total at high)."""
+
+    numbers: Numbers
+    deadline: float
+    split: Split | None
+    value: float
+    open: list[tuple[float, float, float, float]]
+
+
+def search_exact(problem: SplitProblem, seconds: float = 30.0) -> ExactAnswer:
+    """Find and prove the best split of a problem in at most `seconds`.
+
+    For each limit on the period the search gives the least total, which falls as the limit rises. An interval of
+    periods (low, high] therefore costs at least total(high) + weight * low, and only intervals that can still beat
+    the incumbent are searched.
+    """
+    numbers = make_numbers(problem)
+    state = _State(numbers=numbers, deadline=time.monotonic() + seconds, split=None, value=float("inf"), open=[])
+    low = 0.0
+    try:
+        low = _first_answer(state)
+        if state.split is None:
+            return ExactAnswer(split=None, objective_seconds=float("inf"), bound_seconds=float("inf"), proven=True)
+        while state.open and state.open[0][0] < state.value * (1 - PROOF):
+            _close_interval(state)
+    except SearchStopped:
+        bound = min([state.value, *(interval[0] for interval in state.open)])
+        if state.split is None or not state.open:
+            bound = min(state.value, numbers.period_weight * low)
+        return _answer(state, bound)
+    return _answer(state, state.value)
+
+
+def _answer(state: _State, bound: float) -> ExactAnswer:
+    scale = state.numbers.scale
+    if state.split is None:
+        return ExactAnswer(
+            split=None, objective_seconds=float("inf"), bound_seconds=max(0.0, bound * scale), proven=False
+        )
+    objective = price_split(state.numbers.problem, state.split).objective_seconds
+    proven = bound >= state.value * (1 - PROOF)
+    return ExactAnswer(
+        split=state.split,
+        objective_seconds=objective,
+        bound_seconds=objective if proven else min(objective, bound * scale),
+        proven=proven,
+    )
+
+
+def _first_answer(state: _State) -> float:
+    """Widen the limit until a split exists; open the interval above it. Gives the proven least period."""
+    numbers = state.numbers
+    top = _largest_period(numbers)
+    low = least_period(numbers, top, 1e-4)
+    for factor in (*WIDENING, None):
+        high = top if factor is None or numbers.period_weight == 0 else min(top, low * factor)
+        found = _try_limit(state, low, high)
+        if found is not None:
+            period, total = found
+            if numbers.period_weight > 0:
+                if numbers.links:
+                    _open(state, low, period, total)
+                _open(state, high, top, 0.0)
+            return low
+        if high >= top:
+            return low
+        low = high
+    return low
+
+
+def _try_limit(state: _State, low: float, limit: float) -> tuple[float, float] | None:
+    """Search the periods from `low` to `limit`, take the answer if it is the best so far; give its period and total."""
+    numbers = state.numbers
+    worst = state.value - numbers.period_weight * low
+    bottleneck = numbers.problem.objective == "bottleneck"
+    answer = cheapest_under(numbers, low, limit, float("inf") if bottleneck else worst, state.deadline)
+    if answer is None:
+        return None
+    split, total = answer
+    price = price_split(numbers.problem, split)
+    assert price.feasible, f"the exact search broke a constraint: {price.violations}"
+    value = price.objective_seconds / numbers.scale
+    if value < state.value * (1 - TIE):
+        state.split, state.value = split, value
+    return price.period_seconds / numbers.scale, 0.0 if bottleneck else total
+
+
+def _open(state: _State, low: float, high: float, total: float) -> None:
+    """Note that periods in (low, high] are open and cost at least `total` beside the period."""
+    weight = state.numbers.period_weight
+    for _ in range(60):  # the lower the top, the larger the least total, and the lower the top that is worth a look
+        worth = min(high, (state.value - total) / weight)
+        if worth > high * (1 - 1e-4):
+            break
+        high = worth
+        if state.numbers.problem.objective != "bottleneck":
+            total = max(total, _least_total(state.numbers, high))
+    bound = total + weight * low
+    if bound < state.value * (1 - PROOF) and high > low * (1 + 1e-12):
+        heapq.heappush(state.open, (bound, low, high, total))
+
+
+def _least_total(numbers: Numbers, limit: float) -> float:
+    return float(least_total(numbers, limit, numbers.num_stages)[-1]) * (1 - PROOF)
+
+
+def _close_interval(state: _State) -> None:
+    """Search the most promising interval of periods: without links as a whole, with links up to its middle."""
+    _, low, high, total = heapq.heappop(state.open)
+    weight = state.numbers.period_weight
+    high = min(high, (state.value - total) / weight)
+    if high <= low * (1 + 1e-12):
+        return
+    if not state.numbers.links:
+        _try_limit(state, low, high)
+        return
+    middle = (low + high) / 2 if high > low * (1 + 1e-7) else high * (1 - 1e-12)
+    found = _try_limit(state, low, middle)
+    if found is not None:
+        period, counted = found
+        _open(state, low, min(period, middle) * (1 - 1e-12), counted)
+    _open(state, middle, high, total)
+
+
+def _largest_period(numbers: Numbers) -> float:
+    worst = max(float(p.seconds[-1]) + p.first[0] + p.last[0] for p in numbers.places)
+    return (worst + numbers.largest_round_trip) * (1 + 1e-9)

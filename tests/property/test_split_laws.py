@@ -1,0 +1,126 @@
+"""The split's laws: it equals exhaustive search, and symmetry, scale and monotonicity hold."""
+
+import dataclasses
+import importlib.util
+import itertools
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hyperflow.plan.best import search_exact
+from hyperflow.plan.price import price_split
+from hyperflow.plan.problem import LayerTable, Place, Split, SplitProblem
+from hyperflow.plan.split import solve_program, solve_split
+from hyperflow.plan.symmetry import merge_equal_places
+
+_spec = importlib.util.spec_from_file_location("split_cases", Path(__file__).with_name("split_cases.py"))
+assert _spec and _spec.loader
+cases = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(cases)
+
+LAWS = settings(max_examples=30, deadline=None, derandomize=True)
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(LAWS, max_examples=80)
+def test_b2_exact_search_and_integer_program_equal_exhaustive_search(seed):
+    problem = cases.random_problem(seed)
+    best = cases.exhaustive(problem)
+    solved = solve_split(problem)
+    assert solved.proven
+    assert (solved.split is None) == (best is None)
+    if best is not None:
+        assert solved.price is not None and solved.split is not None
+        assert solved.price.objective_seconds == pytest.approx(best, rel=1e-9)
+        fixed = dataclasses.replace(problem, order=solved.split.order, grouped=False)
+        program = solve_program(fixed, solved.split, 10)
+        assert program.bound_seconds == pytest.approx(cases.exhaustive(fixed), rel=1e-6)
+
+
+def uneven(rates, layers, microbatches=32, objective="1f1b", order="fixed"):
+    names = [f"s{i}" for i in range(len(rates))]
+    return SplitProblem(
+        places=tuple(Place(name=name, device=name) for name in names),
+        tables={name: LayerTable(seconds=(1 / rate,) * layers) for name, rate in zip(names, rates, strict=True)},
+        num_stages=len(rates),
+        microbatches=microbatches,
+        objective=objective,
+        order=tuple(range(len(rates))) if order == "fixed" else None,
+    )
+
+
+rates = st.lists(st.floats(0.5, 4).map(lambda x: round(x, 2)), min_size=2, max_size=5)
+layers = st.integers(6, 24)
+
+
+@given(rates=rates, layers=layers)
+@LAWS
+def test_b2_the_integer_program_alone_finds_the_optimum(rates, layers):
+    problem = uneven(rates, layers)
+    alone = solve_program(problem, None, 10)
+    assert alone.split is not None
+    assert price_split(problem, alone.split).objective_seconds == pytest.approx(
+        search_exact(problem).objective_seconds, rel=1e-6
+    )
+
+
+@given(rates=rates, layers=layers, objective=st.sampled_from(["1f1b", "1f1b-links", "bottleneck"]))
+@LAWS
+def test_a_faster_stage_never_gets_fewer_layers(rates, layers, objective):
+    split = search_exact(uneven(rates, layers, objective=objective)).split
+    assert split is not None
+    ranked = sorted(zip(rates, split.layers, strict=True))
+    assert all(slow[1] <= fast[1] for slow, fast in itertools.pairwise(ranked) if slow[0] < fast[0])
+
+
+@given(rates=rates, layers=layers, factor=st.sampled_from([1e-6, 0.3, 7.0, 1e5]))
+@LAWS
+def test_scaling_all_speeds_leaves_the_split(rates, layers, factor):
+    assert search_exact(uneven(rates, layers)).split == search_exact(uneven([r * factor for r in rates], layers)).split
+
+
+@given(seed=st.integers(0, 10**6), shuffle=st.randoms(use_true_random=False))
+@LAWS
+def test_permuting_the_stages_of_a_free_order_changes_nothing(seed, shuffle):
+    problem = dataclasses.replace(cases.random_problem(seed), order=None, grouped=False)
+    problem = dataclasses.replace(problem, places=tuple(dataclasses.replace(p, copies=1) for p in problem.places))
+    places = list(problem.places)
+    shuffle.shuffle(places)
+    answers = []
+    for one in (problem, dataclasses.replace(problem, places=tuple(places))):
+        merged = merge_equal_places(one)
+        split = search_exact(merged.problem).split
+        answers.append(None if split is None else (merged.names(split), split.layers))
+    assert answers[0] == answers[1]
+
+
+@given(rates=rates, layers=layers)
+@LAWS
+def test_no_split_is_worse_than_the_even_one(rates, layers):
+    problem = uneven(rates, layers)
+    p = len(rates)
+    even = Split(order=problem.order or (), layers=tuple(layers // p + (i < layers % p) for i in range(p)))
+    assert search_exact(problem).objective_seconds <= price_split(problem, even).objective_seconds * (1 + 1e-12)
+
+
+@given(seed=st.integers(0, 10**6))
+@LAWS
+def test_more_memory_never_costs_time(seed):
+    problem = cases.random_problem(seed)
+    roomier = dataclasses.replace(
+        problem,
+        places=tuple(
+            dataclasses.replace(p, memory_bytes=p.memory_bytes and p.memory_bytes * 1.3) for p in problem.places
+        ),
+    )
+    assert search_exact(roomier).objective_seconds <= search_exact(problem).objective_seconds * (1 + 1e-9)
+
+
+@given(seed=st.integers(0, 10**6))
+@LAWS
+def test_a_search_without_time_claims_no_proof(seed):
+    answer = search_exact(cases.random_problem(seed), seconds=0.0)
+    assert not (answer.proven and answer.split is None)
+    assert answer.bound_seconds <= search_exact(cases.random_problem(seed)).objective_seconds * (1 + 1e-9)
