@@ -183,8 +183,7 @@ def _usable(numbers: Numbers, labels: Labels, place: int) -> tuple[Ints, Ints, I
         keys = np.where(here, labels.key + 1, ((mask | (1 << place)) << COUNT_BITS) + 1)
         rows = np.flatnonzero(allowed & free)
         keys = keys[rows]
-        unused = ((keys[:, None] >> (COUNT_BITS + np.arange(len(copies)))) & 1) == 0
-        spare = unused * copies
+        spare = (((keys[:, None] >> (COUNT_BITS + np.arange(len(copies)))) & 1) == 0) * copies
         spare[:, place] = copies[place] - (keys & ((1 << COUNT_BITS) - 1))
         return rows, keys, spare
     radix = np.cumprod(np.concatenate([np.ones(1, dtype=np.int64), copies[:-1] + 1]))
