@@ -179,9 +179,9 @@ def _usable(numbers: Numbers, labels: Labels, place: int) -> tuple[Ints, Ints, I
     if problem.grouped:
         here = labels.place == place
         mask, count = labels.key >> COUNT_BITS, labels.key & ((1 << COUNT_BITS) - 1)
-        free: Flags = np.where(here, count < copies[place], (mask >> place) & 1 == 0)
+        blocked: Ints = np.where(here, count // copies[place], (mask >> place) & 1)
         keys = np.where(here, labels.key + 1, ((mask | (1 << place)) << COUNT_BITS) + 1)
-        rows = np.flatnonzero(allowed & free)
+        rows = np.flatnonzero(allowed & (blocked == 0))
         keys = keys[rows]
         spare = (((keys[:, None] >> (COUNT_BITS + np.arange(len(copies)))) & 1) == 0) * copies
         spare[:, place] = copies[place] - (keys & ((1 << COUNT_BITS) - 1))
