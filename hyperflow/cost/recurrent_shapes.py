@@ -100,6 +100,23 @@ def kimi_delta_attention(hidden: int, *, heads: int, head_dim: int, conv_width: 
     return Layer(recurrence=recurrence, mixer_parameters=parameters)
 
 
+def gated_linear_recurrence(hidden: int, *, width: int, heads: int, conv_width: int) -> Layer:
+    """Griffin's recurrent block (arXiv 2402.19427): two input maps, a convolution, two block-diagonal gates of
+    `heads` blocks, one number per channel, an output map; all with biases."""
+    block = width // heads
+    parameters = (
+        2 * linear(hidden, width, True)
+        + linear(conv_width, width, True)
+        + 2 * heads * linear(block, block, True)
+        + width
+        + linear(width, hidden, True)
+    )
+    recurrence = Recurrence(
+        kind="linear-attention", inner_width=width, state_size=1, heads=heads, conv_width=conv_width
+    )
+    return Layer(recurrence=recurrence, mixer_parameters=parameters)
+
+
 def gated_convolution(hidden: int, *, conv_width: int, bias: bool = False) -> Layer:
     """A short gated convolution (LFM2): three input projections, a depthwise convolution, an output projection."""
     parameters = linear(hidden, 3 * hidden, bias) + linear(conv_width, hidden, bias) + linear(hidden, hidden, bias)

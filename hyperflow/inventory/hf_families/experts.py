@@ -20,12 +20,18 @@ SharedWidth = Callable[[ConfigView, int], int]
 """The summed width of the shared experts, given the width of a routed one."""
 
 
-def dense(*, gated: bool = True, bias: Flag = False, extra: Callable[[int], int] | None = None) -> Blocks:
+def dense(
+    *,
+    gated: bool = True,
+    bias: Flag = False,
+    width: tuple[str, ...] = WIDTH,
+    extra: Callable[[int], int] | None = None,
+) -> Blocks:
     """Reader of one dense block for all layers; `extra` gives further parameters from the width."""
 
     def read(view: ConfigView, hidden: int, number: int) -> list[Layer]:
-        width = view.count(*WIDTH)
-        return [_dense(hidden, width, gated, flag_of(view, bias), extra(width) if extra else 0)] * number
+        wide = view.count(*width)
+        return [_dense(hidden, wide, gated, flag_of(view, bias), extra(wide) if extra else 0)] * number
 
     return read
 

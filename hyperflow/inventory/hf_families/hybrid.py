@@ -2,11 +2,11 @@
 
 import math
 
-from hyperflow.cost.recurrent_shapes import gated_convolution, mamba1, mamba2
+from hyperflow.cost.recurrent_shapes import gated_convolution, gated_linear_recurrence, mamba1, mamba2
 from hyperflow.cost.shapes import assemble, feed_forward, grouped_query_attention, replicated
 from hyperflow.inventory.hf_config import ConfigView
 from hyperflow.inventory.hf_families.attention import read_heads
-from hyperflow.inventory.hf_families.decoder import HIDDEN, LAYERS, Flag, decoder, flag_of, join
+from hyperflow.inventory.hf_families.decoder import HEADS, HIDDEN, LAYERS, Flag, decoder, flag_of, join
 from hyperflow.inventory.hf_families.experts import EXPERTS, PER_TOKEN, given, moe, shared_key
 from hyperflow.spec.model import Layer, Model
 
@@ -15,7 +15,13 @@ _RECURRENT_KINDS = ("mamba", "linear_attention", "mamba2", "conv")
 
 
 def attention_block(
-    view: ConfigView, hidden: int, *, bias: Flag = False, output_bias: Flag = False, head_norm: bool = False
+    view: ConfigView,
+    hidden: int,
+    *,
+    bias: Flag = False,
+    output_bias: Flag = False,
+    head_norm: bool = False,
+    window: int | None = None,
 ) -> Layer:
     """Grouped-query attention of a hybrid's attention layers."""
     heads, kv_heads, head_dim = read_heads(view, hidden)
@@ -24,6 +30,7 @@ def attention_block(
         heads,
         kv_heads,
         head_dim,
+        window=window,
         qkv_bias=flag_of(view, bias),
         output_bias=flag_of(view, output_bias),
         extra=2 * head_dim if head_norm else 0,
@@ -224,3 +231,25 @@ def _lfm2_width(view: ConfigView) -> int:
         view.wrong("block_ffn_dim_multiplier", factor, "a positive number")
     step = view.count("block_multiple_of", absent=256, null=256)
     return step * max((scaled + step - 1) // step, 1)
+
+
+def read_recurrent_gemma(view: ConfigView) -> Model:
+    """RecurrentGemma: gated linear recurrences and local attention by block_types; intermediate_size counts gate and
+    up together."""
+    hidden, number, heads = view.count(*HIDDEN), view.layers(*LAYERS), view.count(*HEADS)
+    window = view.count("attention_window_size", absent=2048, null=2048)
+    bias = "attention_bias"
+    attention = attention_block(view, hidden, bias=bias, output_bias=True, window=window)
+    width = view.count("lru_width", absent=hidden, null=hidden)
+    view.require(width % heads == 0, "lru_width", f"lru_width {width} is not a multiple of {heads} heads")
+    conv_width = view.count("conv1d_width", absent=4, null=4)
+    recurrent = gated_linear_recurrence(hidden, width=max(width, heads), heads=heads, conv_width=conv_width)
+    names = ("recurrent", "attention")
+    pattern = view.texts("block_types", None, names) if view.given("block_types") else ["recurrent"] * 2 + ["attention"]
+    view.require(bool(pattern), "block_types", "block_types names no block")
+    mixers = [
+        attention if (pattern or names)[index % len(pattern or names)] == "attention" else recurrent
+        for index in range(number)
+    ]
+    dense = feed_forward(hidden, max(view.count("intermediate_size", least=2) // 2, 1), bias=True)
+    return decoder(view, join(mixers, [dense] * number, replicated(2 * hidden)), hidden=hidden, tied=True)

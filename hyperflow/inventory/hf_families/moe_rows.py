@@ -166,5 +166,20 @@ MOE_FAMILIES: dict[str, Family] = {
         feed_forward=moe(shared=shared_times("num_shared_experts", absent=1), sparse=after_dense_prefix(1)),
         mtp_key=_NEXTN,
     ),
+    "hy_v3": Family(
+        attention=gqa(norm="head"),
+        feed_forward=moe(shared=shared_times("num_shared_experts", absent=1), sparse=after_dense_prefix(1)),
+    ),
+    "cohere2_moe": Family(
+        attention=gqa(qkv_bias=_BIAS, output_bias=_BIAS, windows=windows.every(4)),
+        feed_forward=moe(
+            width=_ONE_WIDTH,
+            dense_width=("prefix_dense_intermediate_size",),
+            shared=shared_times("num_shared_experts"),
+            sparse=after_dense_prefix(0),
+        ),
+        norms=1,
+        tied=True,
+    ),
     "grok-1": Family(attention=gqa(), feed_forward=moe(width=_ONE_WIDTH), norms=4, tied=True),
 }

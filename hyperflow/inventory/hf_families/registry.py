@@ -34,6 +34,7 @@ FAMILIES: dict[str, Reader] = {
     "mamba": hybrid.read_mamba,
     "falcon_mamba": hybrid.read_mamba,
     "mamba2": hybrid.read_mamba2,
+    "recurrent_gemma": hybrid.read_recurrent_gemma,
     "lfm2": hybrid.read_lfm2,
     "lfm2_moe": hybrid.read_lfm2,
     "nemotron_h": nemotron.read_nemotron_h,

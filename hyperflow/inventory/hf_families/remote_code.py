@@ -124,6 +124,19 @@ REMOTE_ROWS: dict[str, Family] = {
         attention=gqa(qkv_bias="qkv_bias", output_bias="bias", class_head_dim=128), feed_forward=dense(bias="bias")
     ),
     "orion": Family(attention=gqa(), feed_forward=dense(), norm_bias=True),
+    "phi3small": Family(
+        attention=gqa(qkv_bias=True, output_bias=True),
+        feed_forward=dense(bias=True, width=("ff_intermediate_size",)),
+        norm_bias=True,
+        tied=True,
+    ),
+    "mimo": Family(
+        attention=gqa(qkv_bias=("attention_bias", True)), feed_forward=dense(), mtp_key="num_nextn_predict_layers"
+    ),
+    "bailing_moe": Family(
+        attention=gqa(qkv_bias="use_qkv_bias", output_bias="use_bias", norm="head", norm_if="use_qk_norm"),
+        feed_forward=moe(shared=shared_times("num_shared_experts"), sparse=after_dense_prefix(0)),
+    ),
     "deepseek": Family(
         attention=gqa(qkv_bias="attention_bias", output_bias="attention_bias"),
         feed_forward=moe(shared=shared_times("n_shared_experts"), sparse=after_dense_prefix(0)),

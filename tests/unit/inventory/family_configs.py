@@ -208,6 +208,13 @@ EXPERTS = [
          "ffn_config": {"ffn_hidden_size": 32, "moe_num_experts": 4, "moe_top_k": 2}},
         base={"d_model": 60, "n_heads": 6, "n_layers": 2, "max_seq_len": 64, "vocab_size": 101, "rope_theta": 1e4},
     ),
+    *_family(
+        "cohere2_moe",
+        {**LOCAL, "num_shared_experts": 2, "first_k_dense_replace": 1, "prefix_dense_intermediate_size": 33,
+         "head_dim": 14},
+    ),
+    *_family("hy_v3", {**ROPE, **MOE, "num_experts": 8, "num_shared_experts": 2, "first_k_dense_replace": 1,
+                       "head_dim": 14}),
     *_family("mimo_v2_flash", {**ROUTED, "n_shared_experts": None,
          "num_attention_heads": 8, "head_dim": 14, "v_head_dim": 8, "sliding_window_size": 9}),
     *_family("deepseek_v4", {**V4, "compress_ratios": [128, 0, 4, 128]}, V4, base={}),
@@ -266,6 +273,11 @@ HYBRIDS = [
         "gemma3n_text",
         {"head_dim": 10, "vocab_size_per_layer_input": 70, "hidden_size_per_layer_input": 7, "laurel_rank": 5,
          "num_hidden_layers": 10, "num_kv_shared_layers": 5, "altup_num_inputs": 3},
+    ),
+    *_family(
+        "recurrent_gemma",
+        {"lru_width": 66, "block_types": ["recurrent", "attention"], "head_dim": 10, "intermediate_size": 92},
+        {"attention_bias": True, "head_dim": 10},
     ),
     *_family(
         "kimi_linear",

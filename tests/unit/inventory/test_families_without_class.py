@@ -46,6 +46,11 @@ NAS_LINEAR = {"attention": {"replace_with_linear": True}, "ffn": {"no_op": True}
         ("grok-1", EXPERTS, LAYERS * (ATTENTION + 4 * GATED + 4 * H + 4 * H) + H + TABLE),
         ("qwen3_vl_moe_text", {**EXPERTS, "moe_intermediate_size": FFN, "num_key_value_heads": HEADS},
          LAYERS * (ATTENTION + 2 * 16 + 4 * GATED + 4 * H + 2 * H) + H + 2 * TABLE),
+        ("phi3small", {"ff_intermediate_size": FFN},
+         LAYERS * (ATTENTION + 4 * H + GATED + 2 * FFN + H + 4 * H) + 2 * H + TABLE),
+        ("mimo", {}, LLAMA + LAYERS * 3 * H + 2 * TABLE),
+        ("bailing_moe", {**EXPERTS, "moe_intermediate_size": 16, "num_shared_experts": 2, "use_qk_norm": True},
+         LAYERS * (ATTENTION + 2 * 16 + 6 * 3 * H * 16 + 4 * H + 2 * H) + H + 2 * TABLE),
         ("deepseek", DEEPSEEK,
          (ATTENTION + GATED + 2 * H) + 2 * (ATTENTION + 6 * 3 * H * 16 + 4 * H + 2 * H) + H + 2 * TABLE),
     ],
@@ -84,3 +89,9 @@ def test_nemotron_nas_prunes_each_layer_in_its_own_way():
     narrow, wide = 3 * H * 256, 3 * H * 512  # 2/3 * 4.5 * 64 = 192 and 2/3 * 6.1 * 64 = 260, in steps of 256
     assert [layer.parameters for layer in model.layers] == [grouped + narrow + 2 * H, wide + H, H * H + H]
     assert [layer.kind for layer in model.layers] == ["dense", "mlp", "empty"]
+
+
+def test_mimo_has_one_prediction_layer_of_the_usual_shape():
+    model, _ = model_of_config({"model_type": "mimo", **KEYS, "num_nextn_predict_layers": 1}, "c.json")
+    layer = ATTENTION + 3 * H + GATED + 2 * H
+    assert (model.mtp_layers, model.mtp_parameters) == (1, layer + 2 * H * H + 3 * H)
