@@ -8,6 +8,7 @@ legs: 0 forward down, 1 forward up, 2 backward down, 3 backward up.
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from hyperflow.ir.timeline import Operation, PipelineOrder, StageTimes
 
@@ -18,14 +19,22 @@ class Blocked(Exception):
     """The greedy construction asked for an operation whose input does not exist; it has no order for these times."""
 
 
+class TooSlow(Exception):
+    """The try has a longer bubble than an earlier one."""
+
+
 @dataclass(slots=True, kw_only=True)
 class _Ranks:
-    """The growing order. `slack[r]` is how much shorter than the longest the bubble of rank r was in an earlier try."""
+    """The growing order. `slack[r]` is how much shorter than the longest the bubble of rank r was in an earlier try.
+
+    A bubble of `give_up_at` or more ends the try.
+    """
 
     times: StageTimes
     delays: Sequence[float]
     microbatches: int
     slack: list[float]
+    give_up_at: float = inf
     clock: list[float] = field(init=False)
     bubble: list[float] = field(init=False)
     held: list[int] = field(init=False)
@@ -58,7 +67,10 @@ class _Ranks:
 
     def run(self, leg: int, rank: int) -> None:
         """Run the next forward or backward of a leg; raises Blocked when it cannot run."""
-        arrival, ends, duration = self.arrival(leg, rank), self.ends[leg][rank], self.durations[rank][leg]
+        self._run_at(leg, rank, self.arrival(leg, rank))
+
+    def _run_at(self, leg: int, rank: int, arrival: float | None) -> None:
+        ends, duration = self.ends[leg][rank], self.durations[rank][leg]
         turn = len(ends)
         if arrival is None or turn >= self.microbatches or (leg and turn >= len(self.ends[leg - 1][rank])):
             raise Blocked
@@ -84,11 +96,14 @@ class _Ranks:
         self.clock[rank] += self.durations[rank][4]
         self.held[rank] -= 1
 
-    def fill_gap(self, leg: int, rank: int, overrun: bool) -> None:
-        """Put weight gradients into the wait for the next operation; `overrun` allows one that takes longer."""
+    def fill_and_run(self, leg: int, rank: int, overrun: bool) -> None:
+        """Put weight gradients into the wait for the next operation, then run it; `overrun` allows one too long."""
         arrival = self.arrival(leg, rank)
-        if arrival is None or arrival < 0:
-            return
+        if arrival is not None and arrival > self.clock[rank] and self.pending[rank]:
+            self._fill_gap(leg, rank, arrival, overrun)
+        self._run_at(leg, rank, arrival)
+
+    def _fill_gap(self, leg: int, rank: int, arrival: float, overrun: bool) -> None:
         weight = self.durations[rank][4]
         while self.pending[rank] and arrival >= self.clock[rank] + weight:
             self.run_weight(rank)
@@ -133,14 +148,18 @@ def _improve(
     slack = [0.0] * times.num_ranks
     overruns = (False, False)
     while True:
-        ranks = _Ranks(times=times, delays=delays, microbatches=microbatches, slack=slack)
+        least = max(best.bubble) if best else inf
+        ranks = _Ranks(times=times, delays=delays, microbatches=microbatches, slack=slack, give_up_at=least)
+        slower = False
         try:
             _build(ranks, *overrun)
         except Blocked:
             return best, (True, True)
+        except TooSlow:
+            slower = True
         overruns = (overruns[0] or ranks.overruns[0], overruns[1] or ranks.overruns[1])
         worst = max(ranks.bubble)
-        if best is not None and worst >= max(best.bubble):
+        if slower or worst >= least:
             return best, overruns
         best = ranks
         slack = [worst - bubble for bubble in ranks.bubble]
@@ -150,18 +169,18 @@ def _build(ranks: _Ranks, overrun_forward: bool, overrun_backward: bool) -> None
     count, microbatches = ranks.times.num_ranks, ranks.microbatches
     _ramp(ranks)
     for _ in range(2 * microbatches):
+        if max(ranks.bubble) >= ranks.give_up_at:
+            raise TooSlow
         up = [rank for rank in range(count) if _goes_up(ranks, rank)]
         down = [rank for rank in range(count) if rank not in up]
         for leg, rank in [(3, rank) for rank in reversed(up)] + [(2, rank) for rank in down]:
-            ranks.fill_gap(leg, rank, leg == 3 or overrun_backward)
-            ranks.run(leg, rank)
+            ranks.fill_and_run(leg, rank, leg == 3 or overrun_backward)
         for rank in range(count):
             leg = _next_forward(ranks, rank)
             if leg is not None:
                 while ranks.held[rank] >= 2 * count:
                     ranks.run_weight(rank)
-                ranks.fill_gap(leg, rank, overrun_forward)
-                ranks.run(leg, rank)
+                ranks.fill_and_run(leg, rank, overrun_forward)
     for rank in range(count):
         while ranks.pending[rank]:
             ranks.run_weight(rank)

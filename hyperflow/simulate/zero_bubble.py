@@ -7,6 +7,8 @@ would wait or where memory must be freed. `zero_bubble_search` tries the open ch
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
+from operator import add
 
 from hyperflow.ir.timeline import StageTimes
 
@@ -29,12 +31,17 @@ class OutOfMemory(Exception):
     """A rank cannot run its next operation within its limit."""
 
 
+class TooSlow(Exception):
+    """The order cannot end before `give_up_at` any more."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Construction:
     """A growing order: per rank its clock, its bubble and the kinds of its operations in turn.
 
     `delays[e]` is the delay between ranks e and e+1, `limits[r]` how many micro-batches rank r may hold from F to W.
-    `fill_mattered` and `hold_mattered` tell whether the opposite choice would have made another order.
+    With `give_up_at` it stops when bubbles have made that end impossible. `fill_mattered` and `hold_mattered` tell
+    whether the opposite choice would have made another order.
     """
 
     times: StageTimes
@@ -42,6 +49,7 @@ class Construction:
     microbatches: int
     limits: Sequence[int]
     choices: Choices
+    give_up_at: float = inf
     clock: list[float] = field(init=False)
     bubble: list[float] = field(init=False)
     weights: list[int] = field(init=False)
@@ -70,24 +78,42 @@ class Construction:
         return max(clock - ends[0] + forward for clock, ends, forward in spans)
 
     def build(self) -> None:
-        """Make the whole order; raises OutOfMemory when a limit forbids it."""
+        """Make the whole order; raises OutOfMemory when a limit forbids it, TooSlow when it gives up."""
         self._ramp()
-        last = self.times.num_ranks - 1
+        work = [self.microbatches * total for total in self.times.totals]
+        least = [
+            ends[0] - forward + w for ends, forward, w in zip(self.forward_end, self.times.forward, work, strict=True)
+        ]
         for _ in range(1, self.microbatches):
-            for rank, wanted in enumerate(self._wanted_forwards()):
-                if wanted:
-                    self._free_memory(rank)
-                    if rank:
-                        self._fill_gap(rank, self._forward_arrival(rank))
-                    self._run_forward(rank)
-            for rank in range(last, -1, -1):
-                if rank < last:
-                    self._fill_gap(rank, self._backward_arrival(rank))
-                if rank == 0 and len(self.forward_end[0]) == self.microbatches:
-                    self._run_weights(0)
-                self._run_backward(rank)
-        for rank in range(last + 1):
+            if self.give_up_at < inf and max(map(add, least, self.bubble)) >= self.give_up_at:
+                raise TooSlow
+            self._forwards_down()
+            self._backwards_up()
+        for rank in range(self.times.num_ranks):
             self._run_weights(rank)
+
+    def _forwards_down(self) -> None:
+        """Run the wanted forwards of a turn, freeing memory and filling gaps before each."""
+        clock, ends = self.clock, self.forward_end
+        for rank, wanted in enumerate(self._wanted_forwards()):
+            if wanted:
+                if len(ends[rank]) - self.weights[rank] >= self.limits[rank]:
+                    self._free_memory(rank)
+                arrival = ends[rank - 1][len(ends[rank])] + self.delays[rank - 1] if rank else 0.0
+                if arrival > clock[rank]:
+                    self._fill_gap(rank, arrival)
+                self._run_forward(rank, arrival)
+
+    def _backwards_up(self) -> None:
+        """Run one backward per rank, filling the gap before each."""
+        clock, ends, last = self.clock, self.backward_end, self.times.num_ranks - 1
+        for rank in range(last, -1, -1):
+            arrival = ends[rank + 1][len(ends[rank])] + self.delays[rank] if rank < last else 0.0
+            if arrival > clock[rank]:
+                self._fill_gap(rank, arrival)
+            if rank == 0 and len(self.forward_end[0]) == self.microbatches:
+                self._run_weights(0)
+            self._run_backward(rank, arrival)
 
     def _ramp(self) -> None:
         """First forwards of all ranks, more while the first gradient is on its way, then the first backwards."""
@@ -95,7 +121,7 @@ class Construction:
         if min(self.limits) < 1:
             raise OutOfMemory
         for rank in ranks:
-            self._run_forward(rank)
+            self._run_forward(rank, self.clock[rank - 1] + self.delays[rank - 1] if rank else 0.0)
         more = [0 for _ in ranks]
         returned = self.clock[-1] + backward[-1]
         for rank in reversed(ranks[:-1]):
@@ -112,10 +138,11 @@ class Construction:
                 more[rank] = min(more[rank], max(0, more[rank - 1] - 1))
             more[rank] = min(more[rank], more[rank - 1])
         for rank in ranks:
-            for _ in range(more[rank]):
-                self._run_forward(rank)
+            for turn in range(1, 1 + more[rank]):
+                self._run_forward(rank, self.forward_end[rank - 1][turn] + self.delays[rank - 1] if rank else 0.0)
         for rank in reversed(ranks):
-            self._run_backward(rank)
+            below = self.backward_end[rank + 1][0] + self.delays[rank] if rank < len(self.delays) else 0.0
+            self._run_backward(rank, below)
 
     def _wanted_forwards(self) -> list[bool]:
         """Say which ranks run a forward in this turn: none runs one that the ranks below do not."""
@@ -160,31 +187,27 @@ class Construction:
             if self.choices.always_fill or not harmless:
                 self._run_weight(rank)
 
-    def _forward_arrival(self, rank: int) -> float:
-        return self.forward_end[rank - 1][len(self.forward_end[rank])] + self.delays[rank - 1]
-
-    def _backward_arrival(self, rank: int) -> float:
-        return self.backward_end[rank + 1][len(self.backward_end[rank])] + self.delays[rank]
-
-    def _run_forward(self, rank: int) -> None:
-        ends = self.forward_end[rank]
-        end = at_once = self.clock[rank] + self.times.forward[rank]
-        if rank:
-            end = max(end, self._forward_arrival(rank) + self.times.forward[rank])
+    def _run_forward(self, rank: int, arrival: float) -> None:
+        ends, duration = self.forward_end[rank], self.times.forward[rank]
+        end = at_once = self.clock[rank] + duration
+        if arrival + duration > end:
+            end = arrival + duration
         if ends:
             self.bubble[rank] += end - at_once
         ends.append(end)
         self.clock[rank] = end
         self.kinds[rank].append("F")
-        self.peaks[rank] = max(self.peaks[rank], len(ends) - self.weights[rank])
+        held = len(ends) - self.weights[rank]
+        if held > self.peaks[rank]:
+            self.peaks[rank] = held
 
-    def _run_backward(self, rank: int) -> None:
-        ends = self.backward_end[rank]
-        end = at_once = self.clock[rank] + self.times.backward_input[rank]
-        if rank < len(self.delays):
-            end = max(end, self._backward_arrival(rank) + self.times.backward_input[rank])
+    def _run_backward(self, rank: int, arrival: float) -> None:
+        duration = self.times.backward_input[rank]
+        end = at_once = self.clock[rank] + duration
+        if arrival + duration > end:
+            end = arrival + duration
             self.bubble[rank] += end - at_once
-        ends.append(end)
+        self.backward_end[rank].append(end)
         self.clock[rank] = end
         self.kinds[rank].append("B")
 

@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import count
+from math import inf
 
 from hyperflow.errors import Finding, InfeasibleError
 from hyperflow.ir.timeline import Operation, PipelineOrder, StageTimes
 from hyperflow.simulate.timeline import simulate
-from hyperflow.simulate.zero_bubble import Choices, Construction, OutOfMemory
+from hyperflow.simulate.zero_bubble import Choices, Construction, OutOfMemory, TooSlow
 
-MAX_BUILT = 1_000_000  # operations, eight choices of three operations per micro-batch and rank at each limit
+MAX_BUILT = 250_000  # operations, eight choices of three operations per micro-batch and rank at each limit
 
 
 def automatic_order(
@@ -18,8 +19,8 @@ def automatic_order(
     """Give a split-backward order for these times and delays, holding at most `limits[r]` micro-batches on rank r.
 
     Tighter limits are tried too, so that more memory never makes the order slower; the search stops at limits so
-    tight that no order under them can be faster. It also stops when it has built a million operations, which more
-    than 100 micro-batches on 16 ranks may reach: then the law is not promised. Raises InfeasibleError (HF657) when a
+    tight that no order under them can be faster. It also stops when it has built a quarter of a million operations,
+    which 40 micro-batches on 16 ranks may reach: then the law is not promised. Raises InfeasibleError (HF657) when a
     limit leaves no room.
     """
     full = tuple(min(limit, microbatches) for limit in limits) if limits else (microbatches,) * times.num_ranks
@@ -46,13 +47,30 @@ def _best_order(times: StageTimes, links: tuple[float, ...], microbatches: int, 
         and built < MAX_BUILT
         and (best is None or _lower_bound(times, links, microbatches, full, level) < best[0])
     ):
-        makespan, order, peak = _best_at(times, links, microbatches, tuple(min(limit, level) for limit in full))
+        limits = tuple(min(limit, level) for limit in full)
+        if best and not _may_beat(best[0], times, links, microbatches, limits):
+            level -= 1
+            built += size
+            continue
+        makespan, order, peak = _best_at(times, links, microbatches, limits)
         if order and (best is None or makespan < best[0]):
             best = makespan, order
         level = min(level, peak) - 1
         built += size
     assert best is not None, "one micro-batch in flight per rank always has an order"
     return best[1]
+
+
+def _may_beat(
+    makespan: float, times: StageTimes, links: tuple[float, ...], microbatches: int, limits: tuple[int, ...]
+) -> bool:
+    """Say whether some choice at these limits may end earlier; quick, because slow orders are given up at once.
+
+    Only where one delay holds for all links: elsewhere the clocks of the construction under a mean delay say nothing.
+    """
+    if len(set(links)) > 1:
+        return True
+    return any(True for _ in _constructions(times, links, microbatches, limits, give_up_at=makespan))
 
 
 @lru_cache(maxsize=4096)
@@ -81,7 +99,7 @@ def _best_at(
 
 
 def _constructions(
-    times: StageTimes, delays: Sequence[float], microbatches: int, limits: Sequence[int]
+    times: StageTimes, delays: Sequence[float], microbatches: int, limits: Sequence[int], give_up_at: float = inf
 ) -> Iterator[Construction]:
     """Build with all choices, leaving out those that cannot differ from one already built."""
     for gap in (True, False):
@@ -93,11 +111,16 @@ def _constructions(
             for fill in (True, False):
                 choices = Choices(gap_before_backward=gap, hold_forwards=hold, always_fill=fill)
                 construction = Construction(
-                    times=times, delays=delays, microbatches=microbatches, limits=limits, choices=choices
+                    times=times,
+                    delays=delays,
+                    microbatches=microbatches,
+                    limits=limits,
+                    choices=choices,
+                    give_up_at=give_up_at,
                 )
                 try:
                     construction.build()
-                except OutOfMemory:
+                except (OutOfMemory, TooSlow):
                     hold_matters = True
                     continue
                 hold_matters = hold_matters or construction.hold_mattered
@@ -116,12 +139,19 @@ def _lower_bound(
     """
     bound = around = 0.0
     for rank in range(times.num_ranks - 1, -1, -1):
-        around += times.forward[rank] + times.backward_input[rank]
-        head = sum(times.forward[:rank]) + sum(links[:rank])
+        forward, backward, weight = times.forward[rank], times.backward_input[rank], times.backward_weight[rank]
+        around += forward + backward
+        way = sum(links[:rank])
+        head = sum(times.forward[:rank]) + way
+        tail = sum(times.backward_input[:rank]) + way + times.backward_weight[0]  # after the last B of this rank
         turns = -(-microbatches // min(full[rank], level))
-        weight = times.backward_weight[rank]
-        busy = microbatches * (times.forward[rank] + times.backward_input[rank] + weight)
-        bound = max(bound, head + busy, head + turns * (around + weight))
+        busy = microbatches * (forward + backward)
+        bound = max(
+            bound,
+            head + busy + microbatches * weight,
+            head + busy + tail,
+            head + turns * (around + weight) - weight + tail,
+        )
         around += 2 * links[rank - 1] if rank else 0.0
     return bound
 

@@ -1,5 +1,6 @@
 """Laws that hold for every schedule, and the closed forms against the longest-path timeline."""
 
+from dataclasses import replace
 from fractions import Fraction
 from math import lcm
 
@@ -7,10 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperflow.ir.timeline import StageTimes
+from hyperflow.ir.timeline import PipelineOrder, StageTimes
 from hyperflow.simulate.closed_forms import gpipe_makespan, one_f_one_b_makespan, one_f_one_b_period, zb_h1_period
-from hyperflow.simulate.orders import order_for
-from hyperflow.simulate.timeline import simulate
+from hyperflow.simulate.hiding import choose_warmup
+from hyperflow.simulate.orders import SCHEDULES, order_for
+from hyperflow.simulate.timeline import simulate, stage_delays
+from hyperflow.simulate.transfers import simulate_transfers
 
 _LAWS = settings(derandomize=True, deadline=None, max_examples=30)
 
@@ -99,3 +102,130 @@ def test_the_worked_examples_of_latency_hiding(delay, warmup, plain, hidden):
     times = StageTimes(forward=(30, 30), backward_input=(40, 40), backward_weight=(30, 30))
     assert simulate(order_for("1F1B", 2, 32), times, (delay,)).makespan == plain
     assert simulate(order_for("1F1B", 2, 32, warmup=warmup), times, (delay,)).makespan == hidden
+
+
+@st.composite
+def any_cases(draw: st.DrawFn) -> tuple[PipelineOrder, StageTimes, tuple[int, ...]]:
+    """An order of any schedule that accepts the drawn numbers, made for the drawn times."""
+    times, links = draw(pipelines())
+    name = draw(st.sampled_from(sorted(SCHEDULES)))
+    microbatches = draw(st.integers(1, 4)) * times.num_ranks  # whole rounds for the schedules that need them
+    if name == "DualPipeV":
+        microbatches += times.num_ranks
+    return order_for(name, times.num_ranks, microbatches, durations=times, links=links), times, links
+
+
+def _critical_path(order: PipelineOrder, times: StageTimes, links) -> float:
+    """One micro-batch alone, down all stages and back: no schedule ends before it."""
+    delays = 2 * sum(stage_delays(order.stage_ranks, links))
+    return sum(times.forward) + sum(times.backward_input) + delays
+
+
+@_LAWS
+@given(any_cases())
+def test_no_timeline_ends_before_a_ranks_work_or_the_critical_path(case):
+    order, times, links = case
+    timeline = simulate(order, times, links)
+    assert timeline.makespan >= order.num_microbatches * max(times.totals) - 1e-6
+    assert timeline.makespan >= _critical_path(order, times, links) - 1e-6
+    assert all(idle >= -1e-6 for idle in timeline.idle_per_rank)
+    assert timeline.span_max <= timeline.makespan
+
+
+@_LAWS
+@given(any_cases())
+def test_every_start_waits_for_its_inputs_and_its_rank(case):
+    order, times, links = case
+    timeline = simulate(order, times, links)
+    delays = stage_delays(order.stage_ranks, links)
+    end = {
+        ("B" if operation.kind == "BW" else operation.kind, *operation[1:]): moment
+        for operations, ends in zip(order.operations, timeline.ends, strict=True)
+        for operation, moment in zip(operations, ends, strict=True)
+    }
+    for operations, starts, ends in zip(order.operations, timeline.starts, timeline.ends, strict=True):
+        for (kind, stage, i), start, before in zip(operations, starts, (0.0, *ends), strict=False):
+            needs = [before]
+            if kind == "F":
+                needs += [end["F", stage - 1, i] + delays[stage - 1]] if stage else []
+            elif kind == "W":
+                needs += [end["B", stage, i]]
+            else:
+                needs += [end["F", stage, i]]
+                needs += [end["B", stage + 1, i] + delays[stage]] if stage < len(delays) else []
+            assert start == pytest.approx(max(needs))
+
+
+@_LAWS
+@given(any_cases(), st.randoms(use_true_random=False))
+def test_renaming_the_micro_batches_changes_nothing(case, random):
+    order, times, links = case
+    names = list(range(order.num_microbatches))
+    random.shuffle(names)
+    renamed = tuple(tuple(o._replace(microbatch=names[o.microbatch]) for o in rank) for rank in order.operations)
+    assert simulate(replace(order, operations=renamed), times, links).ends == simulate(order, times, links).ends
+
+
+@_LAWS
+@given(any_cases())
+def test_without_queues_and_blocking_the_event_simulation_agrees_and_with_them_it_is_never_faster(case):
+    order, times, links = case
+    plain = simulate(order, times, links)
+    events = simulate_transfers(order, times, links)
+    assert [list(map(pytest.approx, ends)) for ends in plain.ends] == [list(ends) for ends in events.ends]
+    for options in ({"occupancy": links}, {"blocking_sends": True}):
+        assert simulate_transfers(order, times, links, **options).makespan >= plain.makespan - 1e-6
+
+
+@_LAWS
+@given(pipelines(), st.integers(1, 12))
+def test_more_memory_never_makes_the_automatic_order_slower(pipeline, microbatches):
+    times, links = pipeline
+    ends = []
+    for limit in range(1, microbatches + 1):
+        limits = [limit] * times.num_ranks
+        order = order_for("ZB_auto", times.num_ranks, microbatches, durations=times, links=links, limits=limits)
+        timeline = simulate(order, times, links)
+        assert max(timeline.peak_until_weight) <= limit
+        ends.append(timeline.makespan)
+    assert ends == sorted(ends, reverse=True)
+
+
+@_LAWS
+@given(pipelines(), st.integers(1, 4))
+def test_v_orders_of_more_memory_are_never_slower_within_it(pipeline, rounds):
+    times, links = pipeline
+    ends = {}
+    for name in ("V-Min", "V-Half", "ZB-V"):
+        order = order_for(name, times.num_ranks, rounds * times.num_ranks, durations=times, links=links)
+        timeline = simulate(order, times, links)
+        ends[name] = (timeline.makespan, timeline.peak_until_weight)
+    for less, more in (("V-Min", "V-Half"), ("V-Half", "ZB-V")):
+        if all(a <= b for a, b in zip(ends[less][1], ends[more][1], strict=True)):
+            assert ends[more][0] <= ends[less][0] + 1e-6
+
+
+@_LAWS
+@given(pipelines(), st.integers(2, 9))
+def test_scaling_all_times_scales_the_timeline(pipeline, factor):
+    times, links = pipeline
+    order = order_for("ZB-H1", times.num_ranks, 8)
+    larger = StageTimes(
+        forward=tuple(factor * t for t in times.forward),
+        backward_input=tuple(factor * t for t in times.backward_input),
+        backward_weight=tuple(factor * t for t in times.backward_weight),
+    )
+    plain = simulate(order, times, links)
+    assert simulate(order, larger, [factor * c for c in links]).makespan == factor * plain.makespan
+
+
+@_LAWS
+@given(pipelines(), st.data())
+def test_chosen_warmups_keep_the_limits_and_never_lengthen_the_period(pipeline, data):
+    times, links = pipeline
+    limits = [data.draw(st.integers(ranks_left, 9)) for ranks_left in range(times.num_ranks, 0, -1)]
+    choice = choose_warmup(times.totals, links, limits)
+    assert all(depth <= limit for depth, limit in zip(choice.depths, limits, strict=True))
+    assert choice.floor * (1 - 1e-9) <= choice.period <= choice.standard_period * (1 + 1e-9)
+    order = order_for("1F1B", times.num_ranks, 40, warmup=choice.depths, limits=limits)
+    assert simulate(order, times, links).peak_until_weight == choice.depths
