@@ -1,6 +1,7 @@
 """What a mutating webhook makes of a value when it reads it into Go types and writes it out again.
 
-Fields that Go always writes appear with their zero value, optional ones that hold a zero value vanish, quantities become
+Fields that Go always writes appear with their zero value, optional ones that hold a zero value vanish,
+quantities become
 text. Source: k8s.io/api types and the `added` of recorded admissions of 2026-11-30.
 """
 
@@ -23,17 +24,62 @@ _ALWAYS_STRUCTS = {
 """Structs that Go writes even when empty, each with a sibling field that tells the right parent."""
 
 _POINTER_STRINGS = frozenset(
-    "runtimeClassName storageClassName volumeMode volumeAttributesClassName procMount mountPropagation recursiveReadOnly "
-    "preemptionPolicy hostnameOverride resourceClaimName resourceClaimTemplateName nodeTaintsPolicy nodeAffinityPolicy "
-    "supplementalGroupsPolicy fsGroupChangePolicy gmsaCredentialSpec gmsaCredentialSpecName runAsUserName service "
-    "localhostProfile initiatorName apiGroup stopSignal timeZone".split()
+    [
+        "runtimeClassName",
+        "storageClassName",
+        "volumeMode",
+        "volumeAttributesClassName",
+        "procMount",
+        "mountPropagation",
+        "recursiveReadOnly",
+        "preemptionPolicy",
+        "hostnameOverride",
+        "resourceClaimName",
+        "resourceClaimTemplateName",
+        "nodeTaintsPolicy",
+        "nodeAffinityPolicy",
+        "supplementalGroupsPolicy",
+        "fsGroupChangePolicy",
+        "gmsaCredentialSpec",
+        "gmsaCredentialSpecName",
+        "runAsUserName",
+        "service",
+        "localhostProfile",
+        "initiatorName",
+        "apiGroup",
+        "stopSignal",
+        "timeZone",
+    ]
 )
 _PLAIN_INTEGERS = frozenset(
-    "hostPort initialDelaySeconds timeoutSeconds periodSeconds successThreshold failureThreshold replicas maxRetry "
-    "partition minGroups maxGroups minPartitions".split()
+    [
+        "hostPort",
+        "initialDelaySeconds",
+        "timeoutSeconds",
+        "periodSeconds",
+        "successThreshold",
+        "failureThreshold",
+        "replicas",
+        "maxRetry",
+        "partition",
+        "minGroups",
+        "maxGroups",
+        "minPartitions",
+    ]
 )
 _PLAIN_BOOLEANS = frozenset(
-    "hostNetwork hostPID hostIPC stdin stdinOnce tty readOnly propagateDeps runAsGroupHost sslEnabled".split()
+    [
+        "hostNetwork",
+        "hostPID",
+        "hostIPC",
+        "stdin",
+        "stdinOnce",
+        "tty",
+        "readOnly",
+        "propagateDeps",
+        "runAsGroupHost",
+        "sslEnabled",
+    ]
 )
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _FRACTION_OF_BINARY = re.compile(r"([+-]?)([0-9]*)\.([0-9]*)([KMGTPE]i)")

@@ -103,7 +103,8 @@ def _not_looked_up(case: Case) -> Iterator[Problem]:
             missing.append(what)
     if missing:
         option = "--with" if case.server == "member" else "--with-plane"
-        yield note("HF805", "not-looked-up", (), f"not judged on the {case.server}, for want of {' and '.join(missing)}",
+        yield note("HF805", "not-looked-up", (),
+                   f"not judged on the {case.server}, for want of {' and '.join(missing)}",
                    hint=f"give them with {option}")  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """What the judge has to say about one field, before it is given a place in a file."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -72,7 +73,7 @@ def shown(value: object) -> str:
         return "true" if value else "false"
     if value is None:
         return "null"
-    content = value if isinstance(value, str) else repr(value)
+    content = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     content = content if len(content) <= 80 else content[:77] + "..."
     return f'"{content}"' if isinstance(value, str) else content
 

@@ -1,4 +1,4 @@
-"""What a kind's fields may hold: the shape of each field, read from a CRD or from the compact tables of the catalogue."""
+"""What a kind's fields may hold: the shape of each field, from a CRD or from the compact tables of the catalogue."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence

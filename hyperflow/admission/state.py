@@ -6,8 +6,19 @@ from typing import Any
 from hyperflow.json_tree import dig, is_mapping, mapping, text
 
 _CLUSTER_SCOPED = frozenset(
-    "Queue HyperNode PriorityClass Namespace Cluster ClusterPropagationPolicy ClusterOverridePolicy WorkloadRebalancer "
-    "DataSource CustomResourceDefinition Node".split()
+    [
+        "Queue",
+        "HyperNode",
+        "PriorityClass",
+        "Namespace",
+        "Cluster",
+        "ClusterPropagationPolicy",
+        "ClusterOverridePolicy",
+        "WorkloadRebalancer",
+        "DataSource",
+        "CustomResourceDefinition",
+        "Node",
+    ]
 )
 _BUILT_IN = {
     ("", "Namespace"): ("default", "kube-node-lease", "kube-public", "kube-system"),

@@ -5,6 +5,7 @@ control-plane recordings of 2026-11-30. Unknown fields are an error, because doc
 """
 
 import copy
+import dataclasses
 import functools
 import re
 from typing import Any
@@ -119,15 +120,6 @@ def _problem(
     )
 
 
-def _kind_of(value: object) -> str:
-    if value is None:
-        return "null"
-    for name, kind in {"boolean": bool, "integer": int, "number": float, "string": str, "array": list}.items():
-        if isinstance(value, kind):
-            return name
-    return "object"
-
-
 def _wrong_type(value: object, shape: Shape, path: Path) -> Problem | None:
     if value is None and shape.nullable:
         return None
@@ -135,9 +127,7 @@ def _wrong_type(value: object, shape: Shape, path: Path) -> Problem | None:
         right = isinstance(value, int | str) and not isinstance(value, bool)
         wanted = "integer or string"
     elif shape.type in ("integer", "number"):
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        right = number and (shape.type == "number" or float(value) == int(value))
-        wanted = shape.type
+        right, wanted = _is_number(value, whole=shape.type == "integer"), shape.type
     elif shape.type in _TYPE_NAMES:
         right, wanted = isinstance(value, _TYPE_NAMES[shape.type]), shape.type
     else:
@@ -148,12 +138,14 @@ def _wrong_type(value: object, shape: Shape, path: Path) -> Problem | None:
     hint = f"put it in quotes: {_in_quotes(value)}" if quoted else f"write a value of type {wanted}"
     problem = _problem("HF811", "type", path, f"must be of type {wanted}", got=value, expected=wanted, hint=hint)
     if quoted:
-        return Problem(**{**_as_facts(problem), "mend": Mend(path=path, value=_in_quotes(value).strip('"'))})
+        return dataclasses.replace(problem, mend=Mend(path=path, value=_in_quotes(value).strip('"')))
     return problem
 
 
-def _as_facts(problem: Problem) -> dict[str, Any]:
-    return {name: getattr(problem, name) for name in Problem.__slots__}
+def _is_number(value: object, *, whole: bool) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return not whole or float(value).is_integer()
 
 
 def _in_quotes(value: object) -> str:
@@ -194,7 +186,7 @@ def _bounds(value: object, shape: Shape, path: Path) -> list[Problem]:
         limit = _INTEGER_LIMITS.get(shape.format)
         if limit is not None and not -limit - 1 <= value <= limit:
             wrong("too large for its type", f"a number that fits {shape.format}")
-    elif isinstance(value, list):
+    elif is_sequence(value):
         if shape.min_items is not None and len(value) < shape.min_items:
             wrong("too few items", f"at least {shape.min_items}")
         if shape.max_items is not None and len(value) > shape.max_items:

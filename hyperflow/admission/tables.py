@@ -124,17 +124,15 @@ def catalogue_table() -> KindTable:
 def kinds_of_crd(crd: Mapping[str, Any]) -> list[Kind]:
     """Give the served kinds of a CustomResourceDefinition document."""
     spec = mapping(crd.get("spec"))
-    kinds: list[Kind] = []
-    for version in map(mapping, sequence(spec.get("versions"))):
-        if version.get("served", True):
-            kinds.append(
-                Kind(
-                    group=text(spec.get("group")),
-                    version=text(version.get("name")),
-                    kind=text(dig(spec, "names", "kind")),
-                    namespaced=spec.get("scope") == "Namespaced",
-                    has_status="status" in mapping(version.get("subresources")),
-                    shape=shape_of(dig(version, "schema", "openAPIV3Schema")),
-                )
-            )
-    return kinds
+    return [
+        Kind(
+            group=text(spec.get("group")),
+            version=text(version.get("name")),
+            kind=text(dig(spec, "names", "kind")),
+            namespaced=spec.get("scope") == "Namespaced",
+            has_status="status" in mapping(version.get("subresources")),
+            shape=shape_of(dig(version, "schema", "openAPIV3Schema")),
+        )
+        for version in map(mapping, sequence(spec.get("versions")))
+        if version.get("served", True)
+    ]

@@ -1,16 +1,34 @@
 """Reading of files: text, and the YAML or JSON documents in it."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from hyperflow.errors import Finding, InputError
+from hyperflow.errors import Finding, InputError, SourceSpan
+from hyperflow.inventory.json_source import duplicate_keys, position_in_json
+from hyperflow.inventory.yaml_source import Chunk, UnreadableText, chunks_of, load_chunk, position_in_yaml
 from hyperflow.json_tree import mapping, sequence, text
 
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+FieldPath = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentSource:
+    """Where a document stands in its file: the text it was read from, and the path to it inside a List."""
+
+    chunk: Chunk
+    prefix: FieldPath = ()
+    is_json: bool = False
+
+    def span(self, file: str, path: FieldPath = ()) -> SourceSpan:
+        """Give the position of a field, or of the nearest parent that is there; the text is parsed again for it."""
+        find = position_in_json if self.is_json else position_in_yaml
+        line, column, width = find(self.chunk.text, (*self.prefix, *path))
+        shown = self.chunk.text.splitlines()[line - 1 : line]
+        first = self.chunk.first_line
+        return SourceSpan(file=file, line=line + first - 1, column=column, width=width, text=shown[0] if shown else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +38,17 @@ class Document:
     file: str
     index: int
     value: Any
+    source: DocumentSource | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadDocument:
+    """A stretch of a file that is no document: a template, or text with an error."""
+
+    file: str
+    index: int
+    finding: Finding
+    is_template: bool = False
 
 
 def read_text(path: str | Path) -> str:
@@ -40,30 +69,113 @@ def read_text(path: str | Path) -> str:
 def read_documents(path: str | Path) -> list[Document]:
     """Read all YAML or JSON documents of a file, with the items of Kubernetes Lists as documents of their own.
 
-    Raises InputError: HF101 for an unreadable file, HF102 for text that does not parse.
+    Raises InputError: HF101 for an unreadable file, HF102 for text that does not parse, HF801 for a key that stands
+    twice, HF802 for aliases that unfold without end. JSON is taken as Python's reader takes it, the last key wins.
     """
     content = read_text(path)
-    values: list[Any] = []
-    for value in _parse(content, str(path)):
-        is_list = text(mapping(value).get("kind")).endswith("List") and "items" in mapping(value)
-        values += sequence(mapping(value)["items"]) if is_list else [value]
-    return [Document(file=str(path), index=index, value=value) for index, value in enumerate(values)]
-
-
-def _parse(content: str, file: str) -> list[Any]:
-    if content.lstrip().startswith(("{", "[")):
+    if _looks_like_json(content):
         try:
-            return [json.loads(content)]
+            values = _flattened(json.loads(content))
+            return [Document(file=str(path), index=i, value=value) for i, (_, value) in enumerate(values)]
         except (ValueError, RecursionError):
             pass  # flow-style YAML also starts so; the YAML reader tells what is wrong
+    documents: list[Document] = []
+    for found in _scan_yaml(content, str(path)):
+        if isinstance(found, UnreadDocument):
+            raise InputError(found.finding)
+        documents.append(found)
+    return documents
+
+
+def scan_documents(path: str | Path) -> Iterator[Document | UnreadDocument]:
+    """Read the documents of a file one by one, with their positions; what cannot be read does not stop the rest.
+
+    Keys that stand twice are found in JSON too. Raises InputError (HF101) for an unreadable file.
+    """
+    content = read_text(path)
+    if not _looks_like_json(content):
+        yield from _scan_yaml(content, str(path))
+        return
     try:
-        return [value for value in yaml.load_all(content, Loader=_Loader) if value is not None]
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        where = f"{file}:{mark.line + 1}:{mark.column + 1}" if mark else file
-        problem = error.problem or "not YAML"
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        where, problem = file, str(error)
-    raise InputError(
-        Finding(code="HF102", message=f"cannot parse: {problem}", where=where, hint="the file must be YAML or JSON")
+        value = json.loads(content)
+    except (ValueError, RecursionError):
+        yield from _scan_yaml(content, str(path))
+        return
+    twice = duplicate_keys(content)
+    chunk = Chunk(text=content, first_line=1)
+    if twice:
+        first, second, key = twice[0]
+        yield UnreadDocument(file=str(path), index=0, finding=_twice(str(path), key, first, second, chunk))
+        return
+    for index, (prefix, item) in enumerate(_flattened(value)):
+        source = DocumentSource(chunk=chunk, prefix=prefix, is_json=True)
+        yield Document(file=str(path), index=index, value=item, source=source)
+
+
+def _looks_like_json(content: str) -> bool:
+    return content[:100].lstrip().startswith(("{", "[")) and not content.lstrip().startswith("{{")
+
+
+def _flattened(value: Any) -> list[tuple[FieldPath, Any]]:
+    if text(mapping(value).get("kind")).endswith("List") and "items" in mapping(value):
+        return [(("items", number), item) for number, item in enumerate(sequence(value["items"]))]
+    return [((), value)]
+
+
+def _scan_yaml(content: str, file: str) -> Iterator[Document | UnreadDocument]:
+    index = 0
+    for chunk in chunks_of(content):
+        try:
+            values = load_chunk(chunk)
+        except UnreadableText as problem:
+            yield UnreadDocument(
+                file=file,
+                index=index,
+                finding=_unreadable(file, problem, chunk),
+                is_template=problem.kind == "template",
+            )
+            index += 1
+            continue
+        for value in values:
+            for prefix, item in _flattened(value):
+                source = DocumentSource(chunk=chunk, prefix=prefix) if len(values) == 1 else None
+                yield Document(file=file, index=index, value=item, source=source)
+                index += 1
+
+
+def _unreadable(file: str, problem: UnreadableText, chunk: Chunk) -> Finding:
+    if problem.kind == "twice":
+        return _twice(file, problem.message, problem.first_line, problem.line, chunk)
+    where = f"{file}:{problem.line + chunk.first_line - 1}:{problem.column}"
+    if problem.kind == "template":
+        return Finding(
+            code="HF803",
+            severity="note",
+            message="this is a template, not a document: not judged",
+            where=where,
+            got=problem.message,
+            hint="judge what it renders to: helm template CHART | hyperflow lint /dev/stdin",
+        )
+    if problem.kind == "aliases":
+        return Finding(
+            code="HF802",
+            message=f"aliases unfold to more than {problem.message} values",
+            where=where,
+            hint="write the values out, or fewer of them",
+        )
+    hint = "the file must be YAML or JSON"
+    if problem.kind == "tab":
+        hint = "YAML is indented with blanks: replace the tabs"
+    return Finding(code="HF102", message=f"cannot parse: {problem.message}", where=where, hint=hint)
+
+
+def _twice(file: str, key: str, first: int, second: int, chunk: Chunk) -> Finding:
+    lines = (first + chunk.first_line - 1, second + chunk.first_line - 1)
+    return Finding(
+        code="HF801",
+        message=f"the key {key} stands twice, in lines {lines[0]} and {lines[1]}: servers deny it, or take the last",
+        where=f"{file}:{lines[1]}:1",
+        got=key,
+        expected="each key once",
+        hint=f"remove one of the two, or join what they hold in line {lines[0]}",
     )

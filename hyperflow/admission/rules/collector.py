@@ -22,7 +22,7 @@ class Collector:
 
     def need(self, code: str, rule: str, path: Path, value: object) -> bool:
         """Deny an absent or empty value; give whether it is there."""
-        if value in (None, "", 0) and not isinstance(value, bool):
+        if value in (None, "", 0):
             self.deny(code, rule, path, "required value is missing", expected="a value", hint=f"write {path[-1]}")
             return False
         return True

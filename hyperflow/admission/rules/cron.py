@@ -2,8 +2,8 @@
 
 import re
 
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-_DAYS = "sun mon tue wed thu fri sat".split()
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
 _FIELDS: tuple[tuple[int, int, list[str], int], ...] = (
     (0, 59, [], 0), (0, 23, [], 0), (1, 31, [], 0), (1, 12, _MONTHS, 1), (0, 6, _DAYS, 0),
 )  # fmt: skip

@@ -48,7 +48,8 @@ def cluster_names(case: Case) -> Iterator[Problem]:
             absent = known and case.state.find("cluster.karmada.io", "Cluster", text(name)) is None
             if cluster_name(text(name)) or absent:
                 yield risk("HF870", "hyperjob-cluster", path, "there is no such cluster: the child is never placed",
-                           got=name, expected="the name of a member cluster", hint="see kubectl get clusters")  # fmt: skip
+                           got=name, expected="the name of a member cluster",
+                           hint="see kubectl get clusters")  # fmt: skip
 
 
 def names(case: Case) -> Iterator[Problem]:
@@ -71,7 +72,8 @@ def names(case: Case) -> Iterator[Problem]:
             what = "child" if longest == child else "pod"
             yield risk("HF870", "hyperjob-name", ("metadata", "name"),
                        f"the {what} {_cut(longest)} has {len(longest)} characters and is denied", got=case.name,
-                       expected=f"at most {_MAX_NAME}", hint=f"shorten a name by {len(longest) - _MAX_NAME} characters")  # fmt: skip
+                       expected=f"at most {_MAX_NAME}",
+                       hint=f"shorten a name by {len(longest) - _MAX_NAME} characters")  # fmt: skip
 
 
 def _task_name(task: dict[str, object], index: int) -> str:

@@ -11,7 +11,7 @@ from hyperflow.admission.rules.job_view import JobView, whole
 from hyperflow.json_tree import dig, mapping, sequence, text
 
 SVC_FLAGS = ("publish-not-ready-addresses", "disable-network-policy", "inject-hosts-env")
-_BOOLEANS = frozenset("1 t T true TRUE True 0 f F false FALSE False".split())
+_BOOLEANS = frozenset(["1", "t", "T", "true", "TRUE", "True", "0", "f", "F", "false", "FALSE", "False"])
 _MAX_NAME = 63
 
 
@@ -31,7 +31,7 @@ def real_pod_names(job: JobView) -> Iterator[Problem]:
         last = f"{job.name}-{task.name}-{max(task.replicas - 1, 0)}"
         if len(checked) <= _MAX_NAME < len(last):
             yield risk("HF861", "real-pod-name", ("metadata", "name"),
-                       f"the webhook checks {checked} alone; the pod {last} has {len(last)} characters and cannot be made",
+                       f"the webhook checks {checked} alone; the pod {last} has {len(last)} characters",
                        got=job.name, expected="{job}-{task}-{replicas - 1} of at most 63 characters",
                        hint=f"shorten the job's name by {len(last) - _MAX_NAME} characters")  # fmt: skip
 
@@ -47,8 +47,10 @@ def priority_class(job: JobView) -> Iterator[Problem]:
         return
     for path, name, effect in places:
         if text(name) and job.state.find("scheduling.k8s.io", "PriorityClass", text(name)) is None:
-            yield risk("HF862", "priority-class", path, f"there is no PriorityClass {name}: {effect} for ever", got=name,
-                       expected="a PriorityClass that exists", hint="create it first, or take the field out")  # fmt: skip
+            yield risk("HF862", "priority-class", path, f"there is no PriorityClass {name}: {effect} for ever",
+                       got=name,
+                       expected="a PriorityClass that exists",
+                       hint="create it first, or take the field out")  # fmt: skip
 
 
 def svc_flags(job: JobView) -> Iterator[Problem]:
@@ -141,14 +143,16 @@ def minimums(job: JobView) -> Iterator[Problem]:
     if least == 1 and needed > 1 and full:
         yield risk("HF866", "job-minimum-one", path,
                    f"one pod is enough to start, while the tasks need all {needed}: the job starts torn", got=1,
-                   expected=f"{needed}", hint=f"write minAvailable: {needed}", mend=Mend(path=path, value=needed))  # fmt: skip
-    if least == 0 and not isinstance(least, bool) and needed:
+                   expected=f"{needed}", hint=f"write minAvailable: {needed}",
+                   mend=Mend(path=path, value=needed))  # fmt: skip
+    if least == 0 and needed:
         yield note("HF880", "job-minimum-zero", path, f"0 becomes the sum of the tasks' minimums, {needed}")
     success = job.spec.get("minSuccess")
     if isinstance(success, int) and 1 <= success < job.min_available:
         yield risk("HF866", "min-success", (*job.path, "minSuccess"),
                    f"the job counts as done after {success} pods, though it needs {job.min_available} to run",
-                   got=success, expected=f"at least {job.min_available}", hint="raise minSuccess or take it out")  # fmt: skip
+                   got=success, expected=f"at least {job.min_available}",
+                   hint="raise minSuccess or take it out")  # fmt: skip
 
 
 def partition_minimum(job: JobView) -> Iterator[Problem]:
@@ -169,7 +173,8 @@ def iterations(job: JobView) -> Iterator[Problem]:
         value = dig(task.values, "dependsOn", "iteration")
         if text(value) and value not in ("any", "all"):
             yield risk("HF867", "iteration", (*task.path, "dependsOn", "iteration"),
-                       "an unknown word is read as all", got=value, expected="any or all", hint="write all")  # fmt: skip
+                       "an unknown word is read as all", got=value, expected="any or all",
+                       hint="write all")  # fmt: skip
 
 
 def unanswered_failures(job: JobView) -> Iterator[Problem]:

@@ -35,14 +35,16 @@ def job_update(job: JobView, old: dict[str, Any], shape: Shape) -> Iterator[Prob
                      expected=f"at most {total}", hint="lower minAvailable in the same change")  # fmt: skip
     if len(sequence(old.get("tasks"))) != len(job.tasks):
         yield denial("HF829", "update-tasks", (*job.path, "tasks"), "tasks cannot be added or removed", VALIDATE_JOB,
-                     got=len(job.tasks), expected=f"{len(sequence(old.get('tasks')))} tasks", hint="make a new job")  # fmt: skip
+                     got=len(job.tasks), expected=f"{len(sequence(old.get('tasks')))} tasks",
+                     hint="make a new job")  # fmt: skip
         return
     before, after = (_frozen(spec, shape) for spec in (old, job.spec))
     for change, value in differences(before, after).items():
         missing = value == "<removed>"
         yield denial("HF829", "update-field", (*job.path, *_steps(change)),
                      f"cannot be {'left out' if missing else 'changed'} in a running job", VALIDATE_JOB,
-                     expected="the old value", hint="write the value that the live object has" if missing else "make a new job")  # fmt: skip
+                     expected="the old value",
+                     hint="write the value that the live object has" if missing else "make a new job")  # fmt: skip
 
 
 def _frozen(spec: dict[str, Any], shape: Shape) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from hyperflow.json_tree import sequence, text
 
 EVENTS = ("*", "JobUpdated", "PodEvicted", "PodFailed", "PodPending", "TaskCompleted", "TaskFailed", "Unknown")
 ACTIONS = (
-    "AbortJob", "CompleteJob", "RestartJob", "RestartPartition", "RestartPod", "RestartTask", "ResumeJob", "TerminateJob",
+    "AbortJob", "CompleteJob", "RestartJob", "RestartPartition", "RestartPod", "RestartTask", "ResumeJob",
+    "TerminateJob",
 )  # fmt: skip
 
 
@@ -80,7 +81,8 @@ def _policy(job: JobView, path: Path, policy: dict[str, Any]) -> Iterator[Proble
                      expected="an exit code other than 0", hint="use the event TaskCompleted")  # fmt: skip
     if "timeout" in policy and isinstance(policy["timeout"], str) and not is_go_duration(policy["timeout"]):
         yield denial("HF822", "policy-timeout", (*path, "timeout"), "the timeout is no duration", MUTATE_JOB,
-                     got=policy["timeout"], expected="a duration such as 10m", hint="write a number and s, m or h")  # fmt: skip
+                     got=policy["timeout"], expected="a duration such as 10m",
+                     hint="write a number and s, m or h")  # fmt: skip
 
 
 def running_estimate(job: JobView) -> Iterator[Problem]:
@@ -88,7 +90,8 @@ def running_estimate(job: JobView) -> Iterator[Problem]:
     value = job.spec.get("runningEstimate")
     if isinstance(value, str) and not is_go_duration(value):
         yield denial("HF822", "running-estimate", (*job.path, "runningEstimate"), "the estimate is no duration",
-                     MUTATE_JOB, got=value, expected="a duration such as 2h", hint="write a number and s, m or h")  # fmt: skip
+                     MUTATE_JOB, got=value, expected="a duration such as 2h",
+                     hint="write a number and s, m or h")  # fmt: skip
 
 
 def idle_policies(job: JobView) -> Iterator[Problem]:
@@ -100,7 +103,8 @@ def idle_policies(job: JobView) -> Iterator[Problem]:
             if policy.get("exitCode") is not None and not events and action not in ACTIONS:
                 yield risk("HF863", "exit-code-action", (*where, "action"),
                            "an exit code with an unknown action does nothing: the job stays Running with a pod fewer",
-                           got=action, expected="one of " + ", ".join(ACTIONS), hint=nearest(action, ACTIONS))  # fmt: skip
+                           got=action, expected="one of " + ", ".join(ACTIONS),
+                           hint=nearest(action, ACTIONS))  # fmt: skip
             if "PodPending" in events and "timeout" not in policy:
                 yield risk("HF863", "pending-timeout", (*where, "timeout"),
                            "PodPending without a timeout is ignored: a job that never starts waits for ever",

@@ -14,8 +14,23 @@ from hyperflow.json_tree import is_mapping, mapping, sequence, text
 
 BY = "the API server"
 FIELDS = frozenset(
-    "annotations creationTimestamp deletionGracePeriodSeconds deletionTimestamp finalizers generateName generation labels "
-    "managedFields name namespace ownerReferences resourceVersion selfLink uid".split()
+    [
+        "annotations",
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "finalizers",
+        "generateName",
+        "generation",
+        "labels",
+        "managedFields",
+        "name",
+        "namespace",
+        "ownerReferences",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    ]
 )
 
 
@@ -61,7 +76,8 @@ def labels(case: Case) -> Iterator[Problem]:
                              hint="shorten or rename it")  # fmt: skip
     for index, name in enumerate(sequence(metadata.get("finalizers"))):
         if qualified_name(text(name)):
-            yield denial("HF816", "finalizer", ("metadata", "finalizers", index), qualified_name(text(name)), BY, got=name,
+            yield denial("HF816", "finalizer", ("metadata", "finalizers", index), qualified_name(text(name)), BY,
+                         got=name,
                          hint="rename it")  # fmt: skip
 
 
@@ -76,7 +92,8 @@ def unknown_metadata(case: Case) -> Iterator[Problem]:
     if case.old is None and metadata.get("resourceVersion"):
         path = ("metadata", "resourceVersion")
         yield denial("HF817", "resource-version", path, "a new object has no resource version yet", BY,
-                     got=metadata["resourceVersion"], hint="take it out", mend=Mend(path=path, remove=True))  # fmt: skip
+                     got=metadata["resourceVersion"], hint="take it out",
+                     mend=Mend(path=path, remove=True))  # fmt: skip
 
 
 def existence(case: Case, namespaced: bool) -> Iterator[Problem]:
@@ -85,7 +102,8 @@ def existence(case: Case, namespaced: bool) -> Iterator[Problem]:
     name = case.name
     if case.old is None and name and _taken(case, group, kind, name, namespaced):
         yield denial("HF817", "exists", ("metadata", "name"), f"{kind} {name} exists already on the {case.server}", BY,
-                     got=name, expected="a new name", hint="to judge an update, give the old object with --old")  # fmt: skip
+                     got=name, expected="a new name",
+                     hint="to judge an update, give the old object with --old")  # fmt: skip
     if not namespaced:
         return
     if dns_label(case.namespace):

@@ -28,9 +28,10 @@ def _task(task: TaskView) -> Iterator[Problem]:
             for name in ("cpu", "memory"):
                 if not limits.get(name) or requests.get(name, limits[name]) != limits[name]:
                     yield denial("HF828", "numa-guaranteed", (*path, "limits"),
-                                 f"{task.values['topologyPolicy']} needs a guaranteed pod: {name} requests equal to limits",
+                                 f"{task.values['topologyPolicy']} needs {name} requests equal to limits",
                                  VALIDATE_JOB, got=mapping(resources.get("limits")).get(name),
-                                 expected="equal requests and limits of cpu and memory", hint=f"set both for {name}")  # fmt: skip
+                                 expected="equal requests and limits of cpu and memory",
+                                 hint=f"set both for {name}")  # fmt: skip
             cpu = requests.get("cpu")
             if cpu is None or cpu.denominator != 1:
                 shown = mapping(resources.get("requests") or resources.get("limits")).get("cpu")

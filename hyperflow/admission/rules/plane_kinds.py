@@ -1,6 +1,7 @@
 """OverridePolicy, MultiClusterService, FederatedResourceQuota, Cluster on the plane.
 
-Source: karmada pkg/webhook/*, pkg/util/validation and pkg/apis/cluster/validation at f8fdd02df, as recorded on 2026-11-30.
+Source: karmada pkg/webhook/*, pkg/util/validation and pkg/apis/cluster/validation at f8fdd02df,
+as recorded on 2026-11-30.
 """
 
 from collections.abc import Iterator
@@ -29,7 +30,8 @@ def override_forms(case: Case) -> Iterator[Problem]:
     if case.spec.get("overrideRules") is not None:
         if "targetCluster" in case.spec:
             yield denial("HF854", "override-forms", ("spec", "targetCluster"), "excludes overrideRules", by,
-                         got=case.spec["targetCluster"], expected="overrideRules alone", hint="move it into a rule")  # fmt: skip
+                         got=case.spec["targetCluster"], expected="overrideRules alone",
+                         hint="move it into a rule")  # fmt: skip
         if any(sequence(dig(case.spec, "overriders", name)) for name in _OVERRIDERS):
             yield denial("HF854", "override-forms", ("spec", "overriders"), "excludes overrideRules", by,
                          got=sorted(mapping(case.spec["overriders"])), expected="overrideRules alone",
@@ -73,7 +75,8 @@ def _overriders(path: Path, tree: dict[str, Any], by: str) -> Iterator[Problem]:
 def _pointer(path: Path, pointer: str, by: str) -> Iterator[Problem]:
     if pointer and not pointer.startswith("/"):
         yield denial("HF854", "json-pointer", path, "a JSON pointer starts with a slash", by, got=pointer,
-                     expected=f"/{pointer}", hint=f"write /{pointer}", mend=Mend(path=path, value=f"/{pointer}"))  # fmt: skip
+                     expected=f"/{pointer}", hint=f"write /{pointer}",
+                     mend=Mend(path=path, value=f"/{pointer}"))  # fmt: skip
 
 
 def override_risks(case: Case) -> Iterator[Problem]:
@@ -84,11 +87,13 @@ def override_risks(case: Case) -> Iterator[Problem]:
         for index, patch in entries(tree.get("plaintext")):
             where, pointer = (*path, "plaintext", index), text(patch.get("path"))
             if not pointer.startswith("/"):
-                yield risk("HF873", "override-path", (*where, "path"), "the patch fails and the resource is not propagated",
+                yield risk("HF873", "override-path", (*where, "path"),
+                           "the patch fails and the resource is not propagated",
                            got=pointer, expected=f"/{pointer}", hint=f"write /{pointer}",
                            mend=Mend(path=(*where, "path"), value=f"/{pointer}"))  # fmt: skip
             if patch.get("operator") == "replace" and patch.get("value") is None:
-                yield risk("HF873", "override-value", (*where, "value"), "replace without a value sets the field to null",
+                yield risk("HF873", "override-value", (*where, "value"),
+                           "replace without a value sets the field to null",
                            expected="a value", hint="write value, or operator: remove")  # fmt: skip
 
 
@@ -99,7 +104,8 @@ def service(case: Case) -> Iterator[Problem]:
         yield denial("HF855", "service-name", ("metadata", "name"), dns_label_1035(case.name), by, got=case.name,
                      hint="rename it, and the Service with it")  # fmt: skip
     if len(types) > 1:
-        yield denial("HF855", "service-types", ("spec", "types"), "more than one type", by, got=types, expected="one type",
+        yield denial("HF855", "service-types", ("spec", "types"), "more than one type", by, got=types,
+                     expected="one type",
                      hint="write [CrossCluster]")  # fmt: skip
     for index, kind in enumerate(types):
         if kind not in _TYPES:
@@ -146,7 +152,8 @@ def quota(case: Case) -> Iterator[Problem]:
     for index, item in assigned:
         name = text(item.get("clusterName"))
         if cluster_name(name):
-            yield denial("HF856", "quota-cluster", ("spec", "staticAssignments", index, "clusterName"), cluster_name(name),
+            yield denial("HF856", "quota-cluster", ("spec", "staticAssignments", index, "clusterName"),
+                         cluster_name(name),
                          by, got=name, expected="the name of a cluster", hint="correct the name")  # fmt: skip
 
 
@@ -165,11 +172,12 @@ def cluster(case: Case) -> Iterator[Problem]:
     if models:
         last = len(models) - 1
         for number, bound in entries(models[last].get("ranges")):
+            path = ("spec", "resourceModels", last, "ranges", number, "max")
             if amount(bound.get("max")) != _LAST:
-                yield denial("HF857", "model-last", ("spec", "resourceModels", last, "ranges", number, "max"),
+                yield denial("HF857", "model-last", path,
                              "the last model must be open", by, got=bound.get("max"), expected=str(_LAST),
                              hint=f'write max: "{_LAST}"',
-                             mend=Mend(path=("spec", "resourceModels", last, "ranges", number, "max"), value=str(_LAST)))  # fmt: skip
+                             mend=Mend(path=path, value=str(_LAST)))  # fmt: skip
 
 
 def _model(path: Path, model: dict[str, Any], before: dict[str, Any] | None, by: str) -> Iterator[Problem]:
@@ -194,11 +202,14 @@ def _model(path: Path, model: dict[str, Any], before: dict[str, Any] | None, by:
                 yield denial("HF857", "model-first", (*where, "min"), "the first model starts at 0", by,
                              got=bound.get("min"), expected="0", hint="write 0")  # fmt: skip
         elif earlier[index].get("name") != bound.get("name"):
-            yield denial("HF857", "model-ranges", (*where, "name"), "every model must range over the same resources", by,
-                         got=bound.get("name"), expected=text(earlier[index].get("name")), hint="keep the order")  # fmt: skip
+            yield denial("HF857", "model-ranges", (*where, "name"), "every model must range over the same resources",
+                         by,
+                         got=bound.get("name"), expected=text(earlier[index].get("name")),
+                         hint="keep the order")  # fmt: skip
         elif amount(earlier[index].get("max")) != low:
             yield denial("HF857", "model-bounds", (*where, "min"), "must begin where the model before ends", by,
-                         got=bound.get("min"), expected=str(earlier[index].get("max")), hint="close the gap")  # fmt: skip
+                         got=bound.get("min"), expected=str(earlier[index].get("max")),
+                         hint="close the gap")  # fmt: skip
 
 
 OVERRIDE_RULES = (override_forms, override_risks)

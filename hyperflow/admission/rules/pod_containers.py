@@ -14,8 +14,17 @@ from hyperflow.json_tree import is_mapping, mapping, sequence, text
 
 _PROTOCOLS = ("TCP", "UDP", "SCTP")
 _ENV_FIELDS = frozenset(
-    "metadata.name metadata.namespace metadata.uid spec.nodeName spec.serviceAccountName status.hostIP status.hostIPs "
-    "status.podIP status.podIPs".split()
+    [
+        "metadata.name",
+        "metadata.namespace",
+        "metadata.uid",
+        "spec.nodeName",
+        "spec.serviceAccountName",
+        "status.hostIP",
+        "status.hostIPs",
+        "status.podIP",
+        "status.podIPs",
+    ]
 )
 _SUBSCRIPT = re.compile(r"metadata\.(annotations|labels)\['(.*)'\]")
 _ENV_SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
@@ -56,7 +65,8 @@ def _names(out: Collector, path: Path, container: dict[str, Any], names: set[str
     pull = ("Always", "IfNotPresent", "Never")
     out.one_of("HF831", "pull-policy", (*path, "imagePullPolicy"), container.get("imagePullPolicy"), pull)
     messages = ("File", "FallbackToLogsOnError")
-    out.one_of("HF831", "message-policy", (*path, "terminationMessagePolicy"), container.get("terminationMessagePolicy"),
+    out.one_of("HF831", "message-policy", (*path, "terminationMessagePolicy"),
+               container.get("terminationMessagePolicy"),
                messages)  # fmt: skip
 
 
@@ -84,13 +94,15 @@ def _ports(
                      expected="one of TCP, UDP, SCTP", hint="write TCP, UDP or SCTP")  # fmt: skip
         if host_network:
             if host and host != number:
-                out.deny("HF831", "host-port", (*where, "hostPort"), "must equal containerPort with hostNetwork", got=host,
+                out.deny("HF831", "host-port", (*where, "hostPort"), "must equal containerPort with hostNetwork",
+                         got=host,
                          expected=f"{number}", hint="take hostPort out")  # fmt: skip
             host = host or number
         if host:
             key = (protocol, text(port.get("hostIP")), host)
             if key in taken:
-                out.deny("HF831", "host-port", (*where, "hostPort"), "two containers take this port of the host", got=host,
+                out.deny("HF831", "host-port", (*where, "hostPort"), "two containers take this port of the host",
+                         got=host,
                          hint="take one of the two out")  # fmt: skip
             taken.add(key)
 
@@ -147,7 +159,7 @@ def _field_reference(out: Collector, path: Path, value: object) -> None:
         out.name("HF832", "env-field", path, field, qualified_name(subscript[2].lower()))
     elif field not in _ENV_FIELDS:
         out.deny("HF832", "env-field", path, "no such field can be an environment variable", got=field,
-                 expected="one of " + ", ".join(sorted(_ENV_FIELDS)) + ", metadata.labels['x'], metadata.annotations['x']",
+                 expected=", ".join(sorted(_ENV_FIELDS)) + ", metadata.labels['x'] or annotations['x']",
                  hint="for a label write metadata.labels['KEY']")  # fmt: skip
 
 

@@ -22,7 +22,8 @@ def check_probes(out: Collector, path: Path, container: dict[str, Any], *, is_in
     for name in (*_PROBES, "lifecycle"):
         if name in container and not may_have:
             out.deny("HF835", "init-probe", (*path, name), "an init container that ends has no probes and hooks",
-                     got=sorted(mapping(container[name])), hint="take it out, or write restartPolicy: Always")  # fmt: skip
+                     got=sorted(mapping(container[name])),
+                     hint="take it out, or write restartPolicy: Always")  # fmt: skip
     for name in _PROBES:
         if is_mapping(container.get(name)) and may_have:
             _probe(out, (*path, name), name, container[name])
@@ -35,7 +36,8 @@ def _probe(out: Collector, path: Path, name: str, probe: dict[str, Any]) -> None
     _handler(out, path, probe, _HANDLERS)
     for key in _NUMBERS:
         if whole(probe.get(key)) < 0:
-            out.deny("HF835", "probe-number", (*path, key), "must not be negative", got=probe[key], expected="0 or more",
+            out.deny("HF835", "probe-number", (*path, key), "must not be negative", got=probe[key],
+                     expected="0 or more",
                      hint="correct the number")  # fmt: skip
     successes = probe.get("successThreshold")
     if name != "readinessProbe" and successes not in (None, 0, 1):
@@ -50,7 +52,8 @@ def _probe(out: Collector, path: Path, name: str, probe: dict[str, Any]) -> None
 def _handler(out: Collector, path: Path, parent: dict[str, Any], known: tuple[str, ...]) -> None:
     given = [key for key in known if key in parent]
     if len(given) != 1:
-        out.deny("HF835", "handler", path, "takes exactly one handler", got=given, expected="one of " + ", ".join(known),
+        out.deny("HF835", "handler", path, "takes exactly one handler", got=given,
+                 expected="one of " + ", ".join(known),
                  hint="name one handler")  # fmt: skip
     if "exec" in given and not sequence(mapping(parent["exec"]).get("command")):
         out.deny("HF835", "handler", (*path, "exec", "command"), "required value is missing", expected="a command",

@@ -72,5 +72,6 @@ def _identities(out: Collector, path: Path, context: dict[str, Any]) -> None:
             out.deny("HF837", "profile", (*path, name, "type"), "unsupported value", got=kind,
                      expected="one of " + ", ".join(_PROFILES), hint="write RuntimeDefault")  # fmt: skip
         elif (kind == "Localhost") != bool(local):
-            out.deny("HF837", "profile", (*path, name, "localhostProfile"), "goes with the type Localhost, and only with it",
+            out.deny("HF837", "profile", (*path, name, "localhostProfile"),
+                     "goes with the type Localhost, and only with it",
                      got=local or None, hint="write both or neither")  # fmt: skip

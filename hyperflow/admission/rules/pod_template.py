@@ -1,6 +1,7 @@
 """The pod template of a task, as deep as Kubernetes validates it.
 
-Source: kubernetes pkg/apis/core/validation (ValidatePodTemplateSpec), which the webhook validatejob.volcano.sh calls with
+Source: kubernetes pkg/apis/core/validation (ValidatePodTemplateSpec),
+which the webhook validatejob.volcano.sh calls with
 its default options after the defaults of the API; recordings of 2026-11-30.
 """
 
@@ -110,7 +111,8 @@ def _claims(out: Collector, path: Path, spec: dict[str, Any]) -> None:
         sources = [key for key in ("resourceClaimName", "resourceClaimTemplateName") if claim.get(key)]
         if len(sources) != 1:
             out.deny("HF834", "resource-claim", where, "a claim takes one source", got=sources,
-                     expected="resourceClaimName or resourceClaimTemplateName", hint="write one of the two")  # fmt: skip
+                     expected="resourceClaimName or resourceClaimTemplateName",
+                     hint="write one of the two")  # fmt: skip
 
 
 def _dns(out: Collector, path: Path, spec: dict[str, Any]) -> None:
@@ -127,7 +129,8 @@ def _dns(out: Collector, path: Path, spec: dict[str, Any]) -> None:
         if not is_address(server):
             out.deny("HF830", "dns-config", (*where, index), "no IP address", got=server, hint="write an address")
     if len(sequence(config.get("searches"))) > 32:
-        out.deny("HF830", "dns-config", (*path, "dnsConfig", "searches"), "too many search paths", expected="at most 32",
+        out.deny("HF830", "dns-config", (*path, "dnsConfig", "searches"), "too many search paths",
+                 expected="at most 32",
                  hint="keep 32")  # fmt: skip
     for index, option in entries(config.get("options")):
         out.need("HF830", "dns-config", (*path, "dnsConfig", "options", index, "name"), option.get("name"))

@@ -121,7 +121,8 @@ def _downward(out: Collector, path: Path, source: dict[str, Any]) -> None:
         field = text(mapping(item.get("fieldRef")).get("fieldPath"))
         if "fieldRef" in item and field not in _DOWNWARD and "['" not in field:
             out.deny("HF833", "downward", (*where, "fieldRef", "fieldPath"), "no such field can be a file", got=field,
-                     expected="one of " + ", ".join(sorted(_DOWNWARD)), hint="for a label write metadata.labels['KEY']")  # fmt: skip
+                     expected="one of " + ", ".join(sorted(_DOWNWARD)),
+                     hint="for a label write metadata.labels['KEY']")  # fmt: skip
         if is_mapping(item.get("resourceFieldRef")):
             reference, place = item["resourceFieldRef"], (*where, "resourceFieldRef")
             out.need("HF833", "downward", (*place, "containerName"), reference.get("containerName"))
@@ -162,7 +163,8 @@ def check_claim(out: Collector, path: Path, spec: dict[str, Any]) -> None:
     """Check the spec of a PersistentVolumeClaim: access modes and a positive size."""
     modes = sequence(spec.get("accessModes"))
     if not modes:
-        out.deny("HF833", "claim-access", (*path, "accessModes"), "required value is missing", expected="an access mode",
+        out.deny("HF833", "claim-access", (*path, "accessModes"), "required value is missing",
+                 expected="an access mode",
                  hint="write ReadWriteOnce")  # fmt: skip
     for index, mode in enumerate(modes):
         out.one_of("HF833", "claim-access", (*path, "accessModes", index), mode, _ACCESS)

@@ -3,6 +3,7 @@
 Source: karmada pkg/webhook/propagationpolicy and pkg/util/validation at f8fdd02df, as recorded on 2026-11-30.
 """
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,11 +34,14 @@ def selectors(case: Case) -> Iterator[Problem]:
         path = ("spec", "resourceSelectors", index)
         namespace = text(selector.get("namespace"))
         if namespaced and namespace and namespace != case.namespace:
-            yield denial("HF850", "selector-namespace", (*path, "namespace"), "not the policy's namespace", speaker(case),
-                         got=namespace, expected=case.namespace, hint="use a ClusterPropagationPolicy, or one policy each",
+            yield denial("HF850", "selector-namespace", (*path, "namespace"), "not the policy's namespace",
+                         speaker(case),
+                         got=namespace, expected=case.namespace,
+                         hint="use a ClusterPropagationPolicy, or one policy each",
                          mend=Mend(path=(*path, "namespace"), value=case.namespace))  # fmt: skip
         if always and not text(selector.get("name")):
-            yield denial("HF850", "preemption-name", (*path, "name"), "preemption Always needs the name of each resource",
+            yield denial("HF850", "preemption-name", (*path, "name"),
+                         "preemption Always needs the name of each resource",
                          speaker(case), expected="a name", hint="write the name, or preemption: Never")  # fmt: skip
         if not text(selector.get("kind")):
             yield risk("HF872", "selector-kind", (*path, "kind"), "a selector without a kind selects nothing",
@@ -104,7 +108,8 @@ def field_selector(path: Path, affinity: dict[str, Any], by: str) -> Iterator[Pr
         key, operator = text(rule.get("key")), text(rule.get("operator"))
         if key not in _FIELDS:
             yield denial("HF851", "field-key", (*where, "key"), "clusters have no such field", by, got=key,
-                         expected="provider, region or zone", hint=nearest(key, _FIELDS) or "use a label instead")  # fmt: skip
+                         expected="provider, region or zone",
+                         hint=nearest(key, _FIELDS) or "use a label instead")  # fmt: skip
         elif operator not in ("In", "NotIn"):
             yield denial("HF851", "field-operator", (*where, "operator"), "unsupported operator", by, got=operator,
                          expected="In or NotIn", hint="write In, with values")  # fmt: skip
@@ -119,7 +124,8 @@ def spread(case: Case) -> Iterator[Problem]:
         path, field = (*base, index), text(rule.get("spreadByField"))
         least, most = whole(rule.get("minGroups")), whole(rule.get("maxGroups"))
         if field and text(rule.get("spreadByLabel")):
-            yield denial("HF852", "spread-twice", (*path, "spreadByLabel"), "spreadByField and spreadByLabel exclude each other",
+            yield denial("HF852", "spread-twice", (*path, "spreadByLabel"),
+                         "spreadByField and spreadByLabel exclude each other",
                          by, got=rule["spreadByLabel"], expected="one of the two", hint="take one out")  # fmt: skip
         for name, number in (("minGroups", least), ("maxGroups", most)):
             if number < 0:
@@ -133,7 +139,8 @@ def spread(case: Case) -> Iterator[Problem]:
                          expected="each field once", hint="merge the two")  # fmt: skip
         fields.add(field)
         if dig(case.posted_spec, "placement", "spreadConstraints", index, "maxGroups") == 0:
-            yield risk("HF872", "max-groups-zero", (*path, "maxGroups"), "0 is no limit: replicas may land in every cluster",
+            yield risk("HF872", "max-groups-zero", (*path, "maxGroups"),
+                       "0 is no limit: replicas may land in every cluster",
                        got=0, expected="1 or more", hint="write maxGroups: 1 for one cluster")  # fmt: skip
     if fields - {""} and "cluster" not in fields:
         yield denial("HF852", "spread-cluster", base, "spreading by a field needs a constraint by cluster too", by,
@@ -146,8 +153,7 @@ def tolerations(case: Case) -> Iterator[Problem]:
     for index, toleration in entries(dig(case.spec, "placement", "clusterTolerations")):
         check_toleration(out, (*_PLACEMENT, "clusterTolerations", index), toleration, "HF853")
     for problem in out.problems:
-        facts = {name: getattr(problem, name) for name in Problem.__slots__}
-        yield Problem(**{**facts, "by": speaker(case)})
+        yield dataclasses.replace(problem, by=speaker(case))
 
 
 def failover(case: Case) -> Iterator[Problem]:
@@ -167,7 +173,8 @@ def failover(case: Case) -> Iterator[Problem]:
     mode, grace = text(application.get("purgeMode")), application.get("gracePeriodSeconds")
     graceful = mode in ("Gracefully", "Graciously")
     if grace is not None and not graceful:
-        yield denial("HF853", "failover-grace", (*path, "gracePeriodSeconds"), "goes with purgeMode Gracefully alone", by,
+        yield denial("HF853", "failover-grace", (*path, "gracePeriodSeconds"), "goes with purgeMode Gracefully alone",
+                     by,
                      got=grace, hint="take it out")  # fmt: skip
     if grace is not None and whole(grace) <= 0:
         yield denial("HF853", "failover-grace", (*path, "gracePeriodSeconds"), "must be more than 0", by, got=grace,
@@ -210,7 +217,8 @@ def cluster_risks(case: Case, path: Path, group: dict[str, Any]) -> Iterator[Pro
         for index, name in enumerate(sequence(group.get("clusterNames"))):
             if case.state.find("cluster.karmada.io", "Cluster", text(name)) is None:
                 known = [text(dig(c, "metadata", "name")) for c in case.state.all("cluster.karmada.io", "Cluster")]
-                yield risk("HF872", "cluster-unknown", (*path, "clusterNames", index), "there is no such cluster", got=name,
+                yield risk("HF872", "cluster-unknown", (*path, "clusterNames", index), "there is no such cluster",
+                           got=name,
                            expected="one of " + ", ".join(known), hint=nearest(text(name), known))  # fmt: skip
     rules = entries(dig(group, "labelSelector", "matchExpressions"))
     yield from odd_operators((*path, "labelSelector"), rules, "HF872")
@@ -221,10 +229,11 @@ def division(case: Case) -> Iterator[Problem]:
     tree = dig(case.posted_spec, "placement", "replicaScheduling")
     divided = is_mapping(tree) and text(tree.get("replicaSchedulingType"), "Divided") == "Divided"
     if divided and not text(tree.get("replicaDivisionPreference")):
-        yield risk("HF872", "division", (*_PLACEMENT, "replicaScheduling", "replicaDivisionPreference"),
+        path = (*_PLACEMENT, "replicaScheduling", "replicaDivisionPreference")
+        yield risk("HF872", "division", path,
                    "becomes Weighted: one vcjob is torn over several clusters, whose webhooks deny the parts",
                    expected="Aggregated, with spread by cluster 1 to 1", hint="write Aggregated",
-                   mend=Mend(path=(*_PLACEMENT, "replicaScheduling", "replicaDivisionPreference"), value="Aggregated"))  # fmt: skip
+                   mend=Mend(path=path, value="Aggregated"))  # fmt: skip
 
 
 RULES = (

@@ -21,7 +21,8 @@ def missing_spec(case: Case) -> Iterator[Problem]:
     """Deny a queue without a spec: the mutating webhook writes into it and fails."""
     if "spec" not in case.document and case.old is None:
         yield denial("HF840", "queue-spec", ("spec",), "the webhook's patch has nothing to write into",
-                     "the webhook mutatequeue.volcano.sh", expected="a spec, even an empty one", hint="write spec: {}")  # fmt: skip
+                     "the webhook mutatequeue.volcano.sh", expected="a spec, even an empty one",
+                     hint="write spec: {}")  # fmt: skip
 
 
 def queue_amounts(case: Case) -> Iterator[Problem]:
@@ -35,19 +36,23 @@ def queue_amounts(case: Case) -> Iterator[Problem]:
     capability, deserved, guarantee = listed["capability"], listed["deserved"], listed["guarantee"]
     for name, number in deserved.items():
         if name in capability and number > capability[name]:
-            yield denial("HF840", "deserved-over-capability", ("spec", "deserved", name), f"more {name} than the capability",
+            yield denial("HF840", "deserved-over-capability", ("spec", "deserved", name),
+                         f"more {name} than the capability",
                          BY, got=dig(case.spec, "deserved", name),
-                         expected=f"at most {dig(case.spec, 'capability', name)}", hint="raise the capability")  # fmt: skip
+                         expected=f"at most {dig(case.spec, 'capability', name)}",
+                         hint="raise the capability")  # fmt: skip
     for name, number in guarantee.items():
         if number > deserved.get(name, Fraction(0)):
-            yield denial("HF840", "guarantee-over-deserved", ("spec", "deserved", name), f"less {name} than the guarantee",
+            yield denial("HF840", "guarantee-over-deserved", ("spec", "deserved", name),
+                         f"less {name} than the guarantee",
                          BY, got=dig(case.spec, "deserved", name),
                          expected=f"at least {dig(case.spec, 'guarantee', 'resource', name)}",
-                         hint=f"write deserved: {{{name}: {dig(case.spec, 'guarantee', 'resource', name)}}}")  # fmt: skip
+                         hint="raise deserved to the guarantee")  # fmt: skip
         if name in capability and number > capability[name]:
             yield denial("HF840", "guarantee-over-capability", ("spec", "capability", name),
                          f"less {name} than the guarantee", BY, got=dig(case.spec, "capability", name),
-                         expected=f"at least {dig(case.spec, 'guarantee', 'resource', name)}", hint="raise it")  # fmt: skip
+                         expected=f"at least {dig(case.spec, 'guarantee', 'resource', name)}",
+                         hint="raise it")  # fmt: skip
 
 
 def hierarchy(case: Case) -> Iterator[Problem]:
@@ -67,7 +72,8 @@ def hierarchy(case: Case) -> Iterator[Problem]:
         return
     pods = amounts(dig(found, "status", "allocated")).get("pods")
     if pods and not case.state.child_queues(parent):
-        yield denial("HF841", "parent-in-use", path, f"the queue {parent} has running pods and cannot become a parent", BY,
+        yield denial("HF841", "parent-in-use", path,
+                     f"the queue {parent} has running pods and cannot become a parent", BY,
                      got=parent, hint="drain it, or use another parent")  # fmt: skip
     line = _ancestors(case, parent)
     if len(line) + 1 > MAX_DEPTH:
@@ -101,8 +107,9 @@ def _against_parent(case: Case, parent: dict[str, Any], line: list[str]) -> Iter
             limit = limits.get(name, Fraction(0))
             if number + taken > limit:
                 yield denial("HF841", "children-over-parent", ("spec", *kind, name),
-                             f"the children of {line[0]} would have {_plain(number + taken)} {name}, it has {_plain(limit)}",
-                             BY, got=dig(case.spec, *kind, name), expected=f"at most {_plain(max(limit - taken, Fraction(0)))}",
+                             f"{line[0]} has {_plain(limit)} {name}, its children {_plain(number + taken)}",
+                             BY, got=dig(case.spec, *kind, name),
+                             expected=f"at most {_plain(max(limit - taken, Fraction(0)))}",
                              hint=f"lower it, or raise {'.'.join(kind)} of {line[0]}")  # fmt: skip
 
 
@@ -142,7 +149,8 @@ def hierarchy_annotations(case: Case) -> Iterator[Problem]:
         return
     if len(steps.split("/")) != len(weights.split("/")):
         yield denial("HF842", "hierarchy-weights", path, f"the hierarchy {steps} has another number of steps", BY,
-                     got=weights, expected=f"{len(steps.split('/'))} weights", hint="write one weight a step")  # fmt: skip
+                     got=weights, expected=f"{len(steps.split('/'))} weights",
+                     hint="write one weight a step")  # fmt: skip
         return
     for weight in weights.split("/"):
         if not _is_positive(weight):
@@ -151,7 +159,8 @@ def hierarchy_annotations(case: Case) -> Iterator[Problem]:
     for queue in case.state.all("scheduling.volcano.sh", "Queue"):
         other = text(dig(queue, "metadata", "annotations", key))
         if text(dig(queue, "metadata", "name")) != case.name and other.startswith(f"{steps}/"):
-            yield denial("HF842", "hierarchy-path", path[:2], f"{steps} lies above {other} of another queue", BY, got=steps,
+            yield denial("HF842", "hierarchy-path", path[:2], f"{steps} lies above {other} of another queue", BY,
+                         got=steps,
                          expected="a path of its own", hint="choose another path")  # fmt: skip
 
 
@@ -165,7 +174,7 @@ def _is_positive(weight: str) -> bool:
 def queue_weight(case: Case) -> Iterator[Problem]:
     """Warn of weight 0, which becomes 1."""
     weight = case.posted_spec.get("weight")
-    if weight == 0 and not isinstance(weight, bool):
+    if weight == 0:
         yield risk("HF869", "queue-weight", ("spec", "weight"), "0 becomes 1: the queue takes its share all the same",
                    got=0, expected="1 to 65535", hint="close the queue to give it nothing")  # fmt: skip
 

@@ -42,7 +42,8 @@ def topology_risks(path: Path, posted: object, state: ServerState) -> Iterator[P
     if isinstance(tier, int) and not isinstance(tier, bool):
         highest = state.highest_tier() if state.knows("topology.volcano.sh", "HyperNode") else None
         if tier == 0:
-            yield risk("HF860", "tier-zero", (*path, "highestTierAllowed"), "no HyperNode has tier 0 or less: never scheduled",
+            yield risk("HF860", "tier-zero", (*path, "highestTierAllowed"),
+                       "no HyperNode has tier 0 or less: never scheduled",
                        got=0, expected="1 or more", hint="write highestTierAllowed: 1")  # fmt: skip
         elif highest is not None and tier > highest:
             yield risk("HF860", "tier-above-all", (*path, "highestTierAllowed"),
@@ -52,7 +53,8 @@ def topology_risks(path: Path, posted: object, state: ServerState) -> Iterator[P
 
 def _tier_name(path: Path, name: str, state: ServerState) -> Iterator[Problem]:
     if not name:
-        yield risk("HF860", "tier-name-empty", path, "an empty tier name binds nothing", got=name, expected="a tier name",
+        yield risk("HF860", "tier-name-empty", path, "an empty tier name binds nothing", got=name,
+                   expected="a tier name",
                    hint="write highestTierAllowed: 1 instead")  # fmt: skip
     elif state.knows("topology.volcano.sh", "HyperNode") and name not in state.tier_numbers():
         yield risk("HF860", "tier-name-unknown", path, f"no HyperNode has the tier name {name}: it binds nothing",

@@ -65,7 +65,7 @@ def pod_names(job: JobView) -> Iterator[Problem]:
                 "HF821", "pod-name", ("metadata", "name"),
                 f"the pod name {pod} has {len(pod)} characters", VALIDATE_JOB, got=job.name,
                 expected="{job}-{task}-{index} of at most 63 characters",
-                hint=f"shorten the job's name by {max(1, len(pod) - 63)} characters",
+                hint=f"make the job's name shorter by {max(1, len(pod) - 63)}",
             )  # fmt: skip
 
 
@@ -137,7 +137,8 @@ def dependencies(job: JobView) -> Iterator[Problem]:
         if task.name not in done and all(name in waits for name in waits[task.name]):
             yield denial("HF825", "depends-on", (*task.path, "dependsOn"),
                          f"task {task.name} waits for itself, directly or through others", VALIDATE_JOB,
-                         got=waits[task.name], expected="an order without a circle", hint="take one of the waits out")  # fmt: skip
+                         got=waits[task.name], expected="an order without a circle",
+                         hint="take one of the waits out")  # fmt: skip
 
 
 def _targets(task: dict[str, object]) -> list[str]:
@@ -159,11 +160,13 @@ def queue(job: JobView) -> Iterator[Problem]:
                 text(mapping(q.get("metadata")).get("name")) for q in job.state.all("scheduling.volcano.sh", "Queue")
             ]
             yield denial("HF826", "queue-missing", path, f"there is no queue {name} on the {job.server}", VALIDATE_JOB,
-                         got=name, expected="a queue that exists", hint=nearest(name, known) or "create the queue first")  # fmt: skip
+                         got=name, expected="a queue that exists",
+                         hint=nearest(name, known) or "create the queue first")  # fmt: skip
         return
     if not is_open(found):
         yield denial("HF826", "queue-closed", path, f"the queue {name} is not open", VALIDATE_JOB,
-                     got=mapping(found.get("status")).get("state"), expected="Open", hint="open it or use another")  # fmt: skip
+                     got=mapping(found.get("status")).get("state"), expected="Open",
+                     hint="open it or use another")  # fmt: skip
     children = job.state.child_queues(name)
     if children:
         yield denial("HF826", "queue-parent", path, f"the queue {name} has child queues: {', '.join(children)}",
@@ -182,13 +185,15 @@ def partitions(job: JobView) -> Iterator[Problem]:
         path = (*task.path, "partitionPolicy")
         if task.replicas != total * size:
             below, above = task.replicas - task.replicas % size, task.replicas + -task.replicas % size
+            sizes = f"replicas {below} or {above} divide into partitions of {size}"
+            mend = sizes if below != above else f"write totalPartitions: {below // size}"
             yield denial("HF827", "partition-product", (*path, "totalPartitions"),
                          f"{total} partitions of {size} are {total * size} pods, replicas is {task.replicas}",
                          VALIDATE_JOB, got=total, expected="totalPartitions x partitionSize = replicas",
-                         hint=f"replicas {below} or {above} divide into partitions of {size}")  # fmt: skip
+                         hint=mend)  # fmt: skip
         if least and "minAvailable" in task.posted and task.min_available != least * size:
             yield denial("HF827", "partition-minimum", (*task.path, "minAvailable"),
-                         f"minPartitions {least} of {size} are {least * size} pods, minAvailable is {task.min_available}",
+                         f"minPartitions {least} of {size} are {least * size} pods, not {task.min_available}",
                          VALIDATE_JOB, got=task.min_available, expected=f"{least * size}",
                          hint=f"write minAvailable: {least * size}",
                          mend=Mend(path=(*task.path, "minAvailable"), value=least * size))  # fmt: skip
