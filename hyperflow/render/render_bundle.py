@@ -1,5 +1,6 @@
 """Rendering: typed objects through Jinja templates to a bundle's files."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from jinja2 import TemplateError, TemplateNotFound
@@ -17,18 +18,22 @@ def render(manifests: Manifests, templates_dir: Path | None = None) -> Bundle:
 
     Raises InputError (HF418) for a template that does not exist, does not parse or names something undefined.
     """
-    environment = template_environment(templates_dir)
-    files = tuple(
-        BundleFile(path=file_name(index, item), text=render_object(environment, item))
-        for index, item in enumerate(manifests.objects)
-    )
     return Bundle(
         job=manifests.job,
         name=manifests.name,
         namespace=manifests.namespace,
         mode=manifests.mode,
         mode_reason=manifests.mode_reason,
-        files=files,
+        files=render_objects(manifests.objects, templates_dir),
+    )
+
+
+def render_objects(objects: Sequence[KubernetesObject], templates_dir: Path | None = None) -> tuple[BundleFile, ...]:
+    """Write objects to numbered files in their order; raises as `render` does."""
+    environment = template_environment(templates_dir)
+    return tuple(
+        BundleFile(path=file_name(index, item), text=render_object(environment, item))
+        for index, item in enumerate(objects)
     )
 
 

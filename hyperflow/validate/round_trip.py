@@ -8,6 +8,7 @@ from hyperflow.errors import Finding
 from hyperflow.ir.bundle import Bundle
 from hyperflow.ir.manifests import Manifests
 from hyperflow.json_tree import is_mapping, is_sequence
+from hyperflow.k8s.parse import parse_object
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -40,6 +41,8 @@ def compare_bundle(manifests: Manifests, bundle: Bundle) -> list[Finding]:
             continue
         lost, added = compare(item.document(), here[0])
         findings += [_lost(file.path, path, reason) for path, reason in lost]
+        if not lost and not added and parse_object(here[0]) != item:
+            findings.append(_lost(file.path, "", "the text does not read back as the same object"))
         added += [f"a document of kind {extra.get('kind')}" for extra in here[1:] if is_mapping(extra)]
         findings += [_added(file.path, path) for path in added]
     return findings
