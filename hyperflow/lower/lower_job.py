@@ -24,6 +24,7 @@ from hyperflow.lower.modes import assumption_note, choose_mode, feature_needs
 from hyperflow.lower.names import check_names
 from hyperflow.lower.overrides import fallback_overrides
 from hyperflow.lower.patches import patch_story
+from hyperflow.lower.placement_checks import check_placement
 from hyperflow.lower.propagation import child_policy, shared_policies
 from hyperflow.lower.rendezvous import Rendezvous, plan_rendezvous
 from hyperflow.lower.stage_groups import StageGroup, group_stages
@@ -47,7 +48,7 @@ def lower(job: ResolvedJob, plan: Plan, mode: str = "auto") -> Manifests:
     chosen, reason = choose_mode(draft, mode)
     draft = replace(draft, mode=chosen)
     environment = check_environment(draft)
-    raise_errors([*check_names(draft), *environment])
+    raise_errors([*check_names(draft), *environment, *check_placement(draft)])
     recipe = launch_recipe(job, plan)
     provisional = _objects(draft, recipe, plan_rendezvous(draft))
     final = replace(draft, name=f"{base}-{content_hash(item.document() for item in provisional)}")

@@ -4,6 +4,7 @@ from hyperflow.catalog.targets import assumed_versions, describe_feature, first_
 from hyperflow.errors import Finding, InfeasibleError, UsageError, nearest, raise_errors
 from hyperflow.ir.manifests import FeatureNeed
 from hyperflow.lower.draft import Draft
+from hyperflow.lower.target_versions import volcano_version
 from hyperflow.lower.topology import wants_partitions
 
 MODES = ("auto", "hyperjob", "direct")
@@ -78,13 +79,6 @@ def feature_needs(draft: Draft, uses_topology: bool, uses_partitions: bool) -> t
             )
     raise_errors(findings, InfeasibleError)
     return tuple(needs)
-
-
-def volcano_version(draft: Draft, cluster: str | None) -> str:
-    """The Volcano version of a cluster, or of the Job CRD on the plane; the safe floor where none is stated."""
-    found = draft.job.fleet.cluster(cluster) if cluster else None
-    versions = found.versions if found else draft.job.fleet.versions
-    return assumed_versions(versions)[0].volcano or ""
 
 
 def assumption_note(draft: Draft) -> tuple[Finding, ...]:

@@ -11,6 +11,7 @@ from hyperflow.ir.resolved import ResolvedTier
 from hyperflow.k8s.volcano import NetworkTopology, PartitionPolicy
 from hyperflow.lower.draft import Draft
 from hyperflow.lower.stage_groups import StageGroup, node_group_for
+from hyperflow.lower.target_versions import everywhere
 from hyperflow.spec.fleet import Cluster
 
 
@@ -46,7 +47,7 @@ def wants_partitions(draft: Draft) -> str:
 def _job_topology(draft: Draft, cluster: Cluster) -> tuple[NetworkTopology | None, str]:
     tier = draft.job.job_tier
     if tier is None:
-        if not cluster.tiers:
+        if not cluster.tiers or not everywhere(draft, "soft-as-virtual-top", cluster.name):
             return None, ""
         return NetworkTopology(mode="soft"), f"no tier was asked for: {cluster.name} packs the job softly"
     if tier.mode == "soft":

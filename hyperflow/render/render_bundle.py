@@ -24,15 +24,17 @@ def render(manifests: Manifests, templates_dir: Path | None = None) -> Bundle:
         namespace=manifests.namespace,
         mode=manifests.mode,
         mode_reason=manifests.mode_reason,
-        files=render_objects(manifests.objects, templates_dir),
+        files=render_objects(manifests.objects, manifests.name, templates_dir),
     )
 
 
-def render_objects(objects: Sequence[KubernetesObject], templates_dir: Path | None = None) -> tuple[BundleFile, ...]:
-    """Write objects to numbered files in their order; raises as `render` does."""
+def render_objects(
+    objects: Sequence[KubernetesObject], bundle: str, templates_dir: Path | None = None
+) -> tuple[BundleFile, ...]:
+    """Write objects of a bundle to numbered files in their order; raises as `render` does."""
     environment = template_environment(templates_dir)
     return tuple(
-        BundleFile(path=file_name(index, item), text=render_object(environment, item))
+        BundleFile(path=file_name(index, item, bundle), text=render_object(environment, item))
         for index, item in enumerate(objects)
     )
 
@@ -61,10 +63,14 @@ def template_name(kind: str) -> str:
     return f"{words}.yaml.j2"
 
 
-def file_name(index: int, item: KubernetesObject) -> str:
-    """The file of an object, numbered in steps of one so that names sort in apply order."""
+def file_name(index: int, item: KubernetesObject, bundle: str) -> str:
+    """The file of an object: its number in apply order, its kind, and its name without the bundle's.
+
+    So a file keeps its name when the content hash changes.
+    """
     words = template_name(item.kind_name).removesuffix(".yaml.j2")
-    return f"{index:02d}-{words}-{item.metadata.name}.yaml"
+    own = item.metadata.name.removeprefix(bundle).lstrip("-")
+    return f"{index:02d}-{words}-{own}.yaml" if own else f"{index:02d}-{words}.yaml"
 
 
 def _fault(where: str, reason: str) -> Finding:

@@ -421,3 +421,27 @@ def test_illegal_labels_are_refused():
         "-, _ and ."
     )
     assert "HF430" in refusal(two_cities(labels={"volcano.sh/job-name": "x"}))[0]
+
+
+def test_f3_stage_that_reads_data_where_it_is_not_is_refused():
+    assert refusal(two_cities(data=Data(path="pvc://corpus", at=("beijing",))))[0] == (
+        "error[HF431] stage 1 reads the data on shanghai, where it is not\n"
+        "  --> data.at\n"
+        "  got beijing, expected shanghai too, or stages 0 and 1 elsewhere\n"
+        "  hint: copy the data there, or name the clusters in hf.on in another order"
+    )
+    assert lower(*two_cities(data=Data(path="pvc://corpus", at=("beijing", "shanghai")))).mode == "hyperjob"
+
+
+def test_c4_neighbours_without_a_declared_link_are_refused_fallbacks_included():
+    apart = fleet(BEIJING, SHANGHAI).model_copy(update={"links": ()})
+    assert refusal((job(apart), TWO_CITY_PLAN))[0] == (
+        "error[HF432] neighbouring stages run on beijing and shanghai, and no link between them is declared\n"
+        "  --> on.links\n"
+        '  expected hf.link("beijing", "shanghai", gbps=..., rtt_ms=...)\n'
+        "  hint: declare the link, or leave one of the clusters out"
+    )
+    three = fleet(BEIJING, SHANGHAI, cluster("chengdu"))
+    three = three.model_copy(update={"links": tuple(link for link in three.links if "chengdu" not in (link.a, link.b))})
+    text, _ = refusal((job(three, fallback={"shanghai": ("chengdu",)}), TWO_CITY_PLAN))
+    assert text.startswith("error[HF432] neighbouring stages run on beijing and chengdu")
