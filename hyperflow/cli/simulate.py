@@ -11,8 +11,20 @@ from hyperflow.inventory.documents import read_documents
 from hyperflow.ir.timeline import Timeline
 from hyperflow.json_tree import mapping
 from hyperflow.report.timeline_svg import Panel, draw_timelines
-from hyperflow.simulate.cases import Case, case_id, read_case, rows_of, run_case
+from hyperflow.simulate.cases import Case, case_id, read_case, rows_of, run_case, settle_warmup
 from hyperflow.simulate.torch_csv import compute_only_csv
+
+_MEASURES = (
+    "makespan",
+    "span_max",
+    "idle_per_rank",
+    "idle_fraction_per_rank",
+    "bubble_fraction",
+    "peak_until_W",
+    "peak_until_B",
+    "warmup",
+    "idle_by_cluster",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     findings: list[Finding] = []
     for index, row in _chosen_rows(args):
         try:
-            case = _with_options(read_case(row, index), args)
+            case, reasons = settle_warmup(_with_options(read_case(row, index), args))
             timeline = run_case(case)
         except HyperFlowError as error:
             refused = _refused(row, index, error)
@@ -44,6 +56,9 @@ def run(args: argparse.Namespace) -> int:
             continue
         timed.append((case, timeline))
         results.append(_result(case, timeline))
+        if reasons:
+            text = " ".join(reasons)
+            findings.append(Finding(code="HF660", severity="note", message=text, where=f"case {case.id}, warmup"))
     if timed and args.svg:
         _draw(args, timed)
     if timed and args.csv:
@@ -97,24 +112,16 @@ def _result(case: Case, timeline: Timeline) -> dict[str, object]:
         "bubble_fraction": round(timeline.bubble_fraction, 6),
         "peak_until_W": list(timeline.peak_until_weight),
         "peak_until_B": list(timeline.peak_until_input),
+        "warmup": list(case.warmup) if case.warmup else None,
+        "idle_by_cluster": dict(timeline.idle_by_cluster(case.clusters)) if case.clusters else None,
         "error": None,
     }
 
 
 def _refused(row: object, index: int, error: HyperFlowError) -> dict[str, object]:
     text = "; ".join(f"{finding.where}: {finding.message} (got {finding.got})" for finding in error.findings)
-    return {
-        "id": case_id(row, index),
-        "schedule": mapping(row).get("schedule"),
-        "makespan": None,
-        "span_max": None,
-        "idle_per_rank": None,
-        "idle_fraction_per_rank": None,
-        "bubble_fraction": None,
-        "peak_until_W": None,
-        "peak_until_B": None,
-        "error": text,
-    }
+    nothing = dict.fromkeys(_MEASURES)
+    return {"id": case_id(row, index), "schedule": mapping(row).get("schedule"), **nothing, "error": text}
 
 
 def _draw(args: argparse.Namespace, timed: Sequence[tuple[Case, Timeline]]) -> None:

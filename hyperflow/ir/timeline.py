@@ -4,6 +4,7 @@ A *rank* is one place of the pipeline; with several chunks a rank holds several 
 forward, `B` gradient of the input, `W` gradient of the weights, `BW` both in one.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -100,3 +101,10 @@ class Timeline:
     def bubble_fraction(self) -> float:
         """Idle share of all ranks together."""
         return sum(self.idle_fractions) / self.order.num_ranks
+
+    def idle_by_cluster(self, clusters: Sequence[str]) -> tuple[tuple[str, float], ...]:
+        """Idle share of the ranks of each cluster, in the order in which the clusters first appear."""
+        shares: dict[str, list[float]] = {}
+        for name, share in zip(clusters, self.idle_fractions, strict=True):
+            shares.setdefault(name, []).append(share)
+        return tuple((name, sum(own) / len(own)) for name, own in shares.items())

@@ -110,11 +110,8 @@ def _legend(panels: Sequence[Panel]) -> Iterator[str]:
 def _panel(panel: Panel, top: float, scale: float, unit: str) -> Iterator[str]:
     timeline = panel.timeline
     yield f'<text class="text title" x="{_LEFT:g}" y="{top + 20:g}">{escape(panel.title)}</text>'
-    by_cluster = ", ".join(
-        f"{name} idle {sum(timeline.idle_fractions[rank] for rank in ranks) / len(ranks):.0%}"
-        for name, ranks in panel.groups
-        if name
-    )
+    shares = timeline.idle_by_cluster(panel.clusters) if panel.clusters else ()
+    by_cluster = ", ".join(f"{name} idle {share:.0%}" for name, share in shares)
     measure = f" {unit}" if unit else ""
     facts = f"{timeline.makespan:g}{measure} for {timeline.order.num_microbatches} micro-batches, "
     facts += f"idle {timeline.bubble_fraction:.0%}" + (f" ({by_cluster})" if by_cluster else "")

@@ -1,13 +1,14 @@
 """Cases to simulate, read from parsed JSON or YAML; every wrong field of a case is a finding of its own."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
-from typing import Any
+from typing import Any, Literal
 
-from hyperflow.errors import Finding, InputError, raise_errors
+from hyperflow.errors import Finding, InfeasibleError, InputError, raise_errors
 from hyperflow.ir.timeline import StageTimes, Timeline
 from hyperflow.json_tree import is_mapping, is_sequence, mapping
+from hyperflow.simulate.hiding import choose_warmup, explain_warmup
 from hyperflow.simulate.orders import SCHEDULES, canonical_name, order_for
 from hyperflow.simulate.timeline import simulate
 from hyperflow.simulate.transfers import simulate_transfers
@@ -26,7 +27,7 @@ class Case:
     microbatches: int
     times: StageTimes
     links: tuple[float, ...]
-    warmup: tuple[int, ...] | None = None
+    warmup: tuple[int, ...] | Literal["auto"] | None = None
     limits: tuple[int, ...] | None = None
     occupancy: tuple[float, ...] | None = None
     blocking_sends: bool = False
@@ -61,8 +62,34 @@ def read_case(row: object, index: int) -> Case:
     return _Reader(row, index).case()
 
 
+def settle_warmup(case: Case) -> tuple[Case, tuple[str, ...]]:
+    """Give the case with depths for `warmup: auto`, and what was chosen and why in sentences.
+
+    The depths of the shortest period within `mem_limit` are taken if they are faster for this number of micro-batches
+    than the standard ones.
+    """
+    standard_depths = tuple(range(case.times.num_ranks, 0, -1))
+    if case.warmup != "auto" or case.schedule != "1F1B":
+        return (replace(case, warmup=standard_depths) if case.warmup == "auto" else case), ()
+    limits = case.limits or (case.microbatches,) * case.times.num_ranks
+    choice = choose_warmup(case.times.totals, case.links, [min(limit, case.microbatches) for limit in limits])
+    standard, chosen = (replace(case, warmup=depths) for depths in (None, choice.depths))
+    if choice.depths == choice.standard:
+        return standard, explain_warmup(choice)
+    try:
+        if run_case(standard).makespan <= run_case(chosen).makespan:
+            return standard, (
+                "The standard 1F1B warm-up is kept: other depths are no faster for so few micro-batches.",
+            )
+    except InfeasibleError:
+        pass  # the standard depths do not fit the memory
+    return chosen, explain_warmup(choice)
+
+
 def run_case(case: Case) -> Timeline:
     """Make the order of a case and time it; raises HyperFlowError when it is refused."""
+    case, _ = settle_warmup(case)
+    assert case.warmup != "auto"
     order = order_for(
         case.schedule,
         case.times.num_ranks,
@@ -108,7 +135,7 @@ class _Reader:
             microbatches=self._whole("m", None),
             times=StageTimes(forward=forward, backward_input=backward, backward_weight=weight),
             links=links,
-            warmup=self._counts("warmup", ranks),
+            warmup="auto" if self._row.get("warmup") == "auto" else self._counts("warmup", ranks),
             limits=self._counts("mem_limit", ranks),
             occupancy=self._occupancy(links),
             blocking_sends=self._flag("blocking_sends"),

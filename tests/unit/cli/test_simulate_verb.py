@@ -68,6 +68,23 @@ def test_blocking_sends_and_queued_links_slow_the_pipeline(cases, capsys):
     assert queued == 3400  # one transfer of 50 per 100 of work: the link is never asked for two at a time
 
 
+def test_automatic_warmups_hide_the_boundary_within_the_memory(cases, capsys, tmp_path):
+    path = tmp_path / "auto.json"
+    rows = [{**_ROWS[0], "warmup": "auto", "mem_limit": limit, "clusters": ["a", "b"]} for limit in (2, 3, None)]
+    path.write_text(json.dumps([*rows, {**_ROWS[0], "schedule": "GPipe", "warmup": "auto"}]))
+    code, document = _json(capsys, str(path))
+    assert code == 0
+    results = document["results"]
+    assert [(r["makespan"], r["warmup"]) for r in results[:3]] == [(4900, None), (3400, [3, 1]), (3400, [3, 1])]
+    assert results[1]["idle_by_cluster"] == {"a": 200 / 3400, "b": 200 / 3400}
+    assert results[3]["error"].startswith("warmup: these warm-up depths cannot run: GPipe has its own warm-up")
+    assert [f["message"] for f in document["findings"] if f["code"] == "HF660"][1] == (
+        "Warm-up depths 3, 1 (forwards before a rank's first backward) shorten the 1F1B period by 33%; no link delay "
+        "is left in it. torchtitan runs this order from a compute-only schedule file (pipeline_parallel_schedule_csv). "
+        "Megatron cannot: its 1F1B always warms up by p - r and has no flag for other depths, so it pays the delay."
+    )
+
+
 def test_one_picture_compares_the_named_cases(cases, capsys, tmp_path):
     path = tmp_path / "both.svg"
     assert main(["simulate", cases, "--case", "plain", "--case", "1", "--svg", str(path), "--unit", "ms"]) == 0
