@@ -13,6 +13,9 @@ from hyperflow.json_tree import mapping, sequence, text
 
 FieldPath = tuple[str | int, ...]
 
+MAX_FLOW_YAML = 5_000_000
+"""Larger texts in braces are taken to be JSON: YAML takes minutes to say that a truncated node list is broken."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentSource:
@@ -72,15 +75,23 @@ def read_documents(path: str | Path) -> list[Document]:
     Raises InputError: HF101 for an unreadable file, HF102 for text that does not parse, HF801 for a key that stands
     twice, HF802 for aliases that unfold without end. JSON is taken as Python's reader takes it, the last key wins.
     """
-    content = read_text(path)
+    return parse_documents(read_text(path), str(path))
+
+
+def parse_documents(content: str, file: str) -> list[Document]:
+    """Parse text as `read_documents` does; `file` names it in findings."""
     if _looks_like_json(content):
         try:
             values = _flattened(json.loads(content))
-            return [Document(file=str(path), index=i, value=value) for i, (_, value) in enumerate(values)]
+            return [Document(file=file, index=i, value=value) for i, (_, value) in enumerate(values)]
+        except json.JSONDecodeError as error:
+            if len(content) > MAX_FLOW_YAML:
+                place = f"{file}:{error.lineno}:{error.colno}"
+                raise InputError(_not_parsed(error.msg, place, "the file must be YAML or JSON")) from None
         except (ValueError, RecursionError):
             pass  # flow-style YAML also starts so; the YAML reader tells what is wrong
     documents: list[Document] = []
-    for found in _scan_yaml(content, str(path)):
+    for found in _scan_yaml(content, file):
         if isinstance(found, UnreadDocument):
             raise InputError(found.finding)
         documents.append(found)
@@ -166,7 +177,11 @@ def _unreadable(file: str, problem: UnreadableText, chunk: Chunk) -> Finding:
     hint = "the file must be YAML or JSON"
     if problem.kind == "tab":
         hint = "YAML is indented with blanks: replace the tabs"
-    return Finding(code="HF102", message=f"cannot parse: {problem.message}", where=where, hint=hint)
+    return _not_parsed(problem.message, where, hint)
+
+
+def _not_parsed(problem: str, where: str, hint: str) -> Finding:
+    return Finding(code="HF102", message=f"cannot parse: {problem}", where=where, hint=hint)
 
 
 def _twice(file: str, key: str, first: int, second: int, chunk: Chunk) -> Finding:

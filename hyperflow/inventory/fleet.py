@@ -1,64 +1,71 @@
 """Any supported sources, combined into one fleet."""
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from hyperflow.errors import Finding, InputError, nearest, raise_errors
-from hyperflow.inventory.documents import read_documents
-from hyperflow.inventory.fleet_file import read_fleet_file
+from hyperflow.errors import Finding, nearest, raise_errors
+from hyperflow.inventory.combine import build_cluster
+from hyperflow.inventory.draft import ClusterDraft
 from hyperflow.inventory.fleet_writer import write_fleet
-from hyperflow.json_tree import mapping
-from hyperflow.spec.fleet import Cluster, Fleet, Link, TargetVersions
+from hyperflow.inventory.sources import read_sources
+from hyperflow.spec.fleet import Cluster, Fleet, Link
 
-__all__ = ["load_fleet", "write_fleet"]
+__all__ = ["load_fleet", "read_fleet", "write_fleet"]
 
 
-def load_fleet(sources: Sequence[str | Path]) -> tuple[Fleet, tuple[Finding, ...]]:
-    """Read and combine sources; gives the fleet and its warnings and notes.
+def load_fleet(sources: Sequence[str | Path], tolerate: Sequence[str] = ()) -> tuple[Fleet, tuple[Finding, ...]]:
+    """Read and combine sources (paths, or `CLUSTER=PATH`); gives the fleet with its warnings and notes.
 
-    Raises InputError with all errors found.
+    `tolerate` names node taints (`key` or `key=value`) that the jobs carry a toleration for. Raises InputError with
+    all errors found.
     """
-    fleets: list[Fleet] = []
-    errors: list[Finding] = []
-    for source in sources:
-        try:
-            fleets += [_read_document(document.value, str(source)) for document in read_documents(source)]
-        except InputError as error:
-            errors += error.findings
-    raise_errors(errors)
-    clusters = tuple(cluster for fleet in fleets for cluster in fleet.clusters)
-    links = tuple(link for fleet in fleets for link in fleet.links)
-    versions = next((fleet.versions for fleet in fleets if fleet.versions != TargetVersions()), TargetVersions())
-    findings = check_names(clusters) + check_links(links, clusters)
+    fleet, findings = read_fleet(sources, tolerate)
     raise_errors(findings)
-    return Fleet(clusters=clusters, links=links, versions=versions), tuple(findings)
+    return fleet, findings
 
 
-def _read_document(value: object, file: str) -> Fleet:
-    if "schema_version" in mapping(value) or "clusters" in mapping(value):
-        return read_fleet_file(mapping(value), file)
-    raise InputError(
-        Finding(
-            code="HF300",
-            message="nothing here that describes a fleet",
-            where=file,
-            expected="a fleet.yaml with schema_version and clusters",
-        )
-    )
+def read_fleet(
+    sources: Sequence[str | Path],
+    tolerate: Sequence[str] = (),
+    live: Sequence[tuple[str, Sequence[object]]] = (),
+) -> tuple[Fleet, tuple[Finding, ...]]:
+    """Read as `load_fleet` does, but leave errors of topology and combination among the findings.
+
+    `live` are objects that were fetched already: pairs of a cluster name ("" where the objects tell it) and objects.
+    Raises InputError only where a source cannot be read at all.
+    """
+    source_set = read_sources(sources, tolerate)
+    for name, values in live:
+        source_set.add_values(values, name or "the plane", name or None)
+    drafts = source_set.assign()
+    findings = list(source_set.findings)
+    clusters: list[Cluster] = []
+    for draft in drafts:
+        cluster, more = build_cluster(draft)
+        clusters.append(cluster)
+        findings += more
+    findings += check_links(source_set.links, clusters)
+    findings += _free_unknown(drafts, clusters)
+    fleet = Fleet(clusters=tuple(clusters), links=tuple(source_set.links), versions=source_set.versions)
+    return fleet, tuple(findings)
 
 
-def check_names(clusters: Sequence[Cluster]) -> list[Finding]:
-    """Find clusters that share a name (HF304)."""
-    repeated = [name for name, times in Counter(cluster.name for cluster in clusters).items() if times > 1]
+def _free_unknown(drafts: Sequence[ClusterDraft], clusters: Sequence[Cluster]) -> list[Finding]:
+    names = [
+        cluster.name
+        for draft, cluster in zip(drafts, clusters, strict=True)
+        if draft.nodes and any(group.free_devices is None for group in cluster.groups)
+    ]
+    if not names:
+        return []
     return [
         Finding(
-            code="HF304",
-            message=f"two clusters are named {name!r}",
-            where=f"cluster {name}",
-            hint="rename one of them",
+            code="HF347",
+            severity="note",
+            message="how many devices are free is unknown; plans take all of them",
+            where=f"{'clusters' if len(names) > 1 else 'cluster'} {', '.join(names)}",
+            hint="give the output of `kubectl get pods -A -o json` too",
         )
-        for name in repeated
     ]
 
 

@@ -8,6 +8,7 @@ from hyperflow.errors import Finding, InputError, nearest, raise_errors
 from hyperflow.inventory.fleet_file_topology import read_hypernode, read_karmada_view, read_taints, read_tier
 from hyperflow.inventory.hostlists import expand_hosts
 from hyperflow.inventory.mapping_fields import Fields, parse_size, shown
+from hyperflow.json_tree import sequence
 from hyperflow.spec.fleet import Cluster, Exclusion, Fleet, Link, LinkKind, NodeGroup, TargetVersions
 from hyperflow.units import gigabits_per_second, parse_quantity
 
@@ -60,10 +61,12 @@ def _read_cluster(fields: Fields) -> Cluster | None:
         read_hypernode(Fields(item, f"{fields.at('hypernodes')}[{i}]", fields.findings))
         for i, item in enumerate(fields.items("hypernodes"))
     ]
+    labels = [tuple(shown(key) for key in sequence(item)) for item in fields.items("topology_labels")]
     excluded = [_read_exclusion(fields, i, item) for i, item in enumerate(fields.items("excluded"))]
     versions = _read_versions(fields.child("versions"))
     karmada = read_karmada_view(fields.child("karmada"))
     nodes_total = fields.integer("nodes_total")
+    unidentified = fields.integer("unidentified_devices", 0)
     price = fields.number("price_per_device_hour")
     quotas = fields.child("quotas")
     quota_values: dict[str, dict[str, float]] = {}
@@ -78,8 +81,10 @@ def _read_cluster(fields: Fields) -> Cluster | None:
         groups=tuple(group for group in groups if group),
         nodes_total=nodes_total,
         excluded=tuple(excluded),
+        unidentified_devices=unidentified or 0,
         tiers=tuple(tier for tier in tiers if tier),
         hypernodes=tuple(hypernode for hypernode in hypernodes if hypernode),
+        topology_labels=tuple(labels),
         versions=versions,
         karmada=karmada,
         quotas=quota_values,

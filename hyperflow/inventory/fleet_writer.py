@@ -21,6 +21,7 @@ _CLUSTER_COMMENT = {
     "excluded": "left out of groups, one cause each",
     "tiers": "domains per level and their size in nodes",
     "hypernodes": "the topology tree with its members",
+    "topology_labels": "node labels that the tiers come from, leaf first",
     "karmada": "what the plane believes of this cluster",
 }
 _LINK_COMMENT = "one link serves both directions"
@@ -48,9 +49,9 @@ def write_fleet(fleet: Fleet) -> str:
 
 def _cluster_text(cluster: Cluster) -> str:
     head: dict[str, Any] = {"name": cluster.name}
-    for key in ("region", "nodes_total", "price_per_device_hour"):
+    for key in ("region", "nodes_total", "unidentified_devices", "price_per_device_hour"):
         value = getattr(cluster, key)
-        if value not in ("", None):
+        if value not in ("", None) and (key, value) != ("unidentified_devices", 0):
             head[key] = value
     if cluster.versions != TargetVersions():
         head["versions"] = _versions(cluster.versions)
@@ -69,6 +70,9 @@ def _cluster_text(cluster: Cluster) -> str:
         if items:
             lines.append(f"    {key}:  # {_CLUSTER_COMMENT[key]}")
             lines += ["      - " + _indent(item, "        ").removeprefix("        ") for item in items]
+    if cluster.topology_labels:
+        labels = _flow([list(keys) for keys in cluster.topology_labels])
+        lines.append(f"    topology_labels: {labels}  # {_CLUSTER_COMMENT['topology_labels']}")
     if cluster.karmada:
         lines.append(f"    karmada:  # {_CLUSTER_COMMENT['karmada']}")
         lines.append(_indent(_yaml(_karmada(cluster.karmada)), "      "))

@@ -69,21 +69,30 @@ def compress_hosts(names: Iterable[str]) -> list[str]:
     ['login', 'n[1-3]']
     """
     plain: list[str] = []
-    numbered: dict[tuple[str, str, int], list[int]] = {}
+    numbered: dict[tuple[str, str], list[str]] = {}
     for name in sorted(set(names)):
         match = None if set(name) & set("[],") else _last_number(name)
         if match is None:
             plain.append(name)
         else:
             head, digits, tail = match
-            width = len(digits) if digits.startswith("0") else 0
-            numbered.setdefault((head, tail, width), []).append(int(digits))
+            numbered.setdefault((head, tail), []).append(digits)
     texts = [*plain]
-    for (head, tail, width), numbers in numbered.items():
-        ranges = [_range_text(start, end, width) for start, end in _runs(sorted(numbers))]
-        single = len(ranges) == 1 and "-" not in ranges[0]
-        texts.append(f"{head}{ranges[0]}{tail}" if single else f"{head}[{','.join(ranges)}]{tail}")
+    for (head, tail), all_digits in numbered.items():
+        for width, numbers in _by_width(all_digits).items():
+            ranges = [_range_text(start, end, width) for start, end in _consecutive(sorted(numbers))]
+            single = len(ranges) == 1 and "-" not in ranges[0]
+            texts.append(f"{head}{ranges[0]}{tail}" if single else f"{head}[{','.join(ranges)}]{tail}")
     return sorted(texts)
+
+
+def _by_width(all_digits: list[str]) -> dict[int, list[int]]:
+    """Put numbers together that are written alike: padded to one width (09, 10), or unpadded (width 0)."""
+    padded = {len(digits) for digits in all_digits if digits.startswith("0") and len(digits) > 1}
+    widths: dict[int, list[int]] = {}
+    for digits in all_digits:
+        widths.setdefault(len(digits) if len(digits) in padded else 0, []).append(int(digits))
+    return widths
 
 
 def _last_number(name: str) -> tuple[str, str, str] | None:
@@ -91,7 +100,7 @@ def _last_number(name: str) -> tuple[str, str, str] | None:
     return (match[1], match[2], match[3]) if match else None
 
 
-def _runs(numbers: list[int]) -> list[tuple[int, int]]:
+def _consecutive(numbers: list[int]) -> list[tuple[int, int]]:
     runs: list[tuple[int, int]] = []
     for number in numbers:
         if runs and number == runs[-1][1] + 1:

@@ -142,7 +142,9 @@ class Exclusion(Record):
 class Cluster(Record):
     """One member cluster; `excluded` names the nodes that are not in `groups`, and why.
 
-    `groups` is empty and `nodes_total` may be None where only sums or names are known.
+    `groups` is empty and `nodes_total` may be None where only sums or names are known. `topology_labels` are the node
+    label keys that the tiers were read from, leaf first, one tuple per label family. `unidentified_devices` have a type
+    that nothing names, so no plan can use them.
     """
 
     name: str = Field(min_length=1)
@@ -150,8 +152,10 @@ class Cluster(Record):
     groups: tuple[NodeGroup, ...] = ()
     nodes_total: int | None = None
     excluded: tuple[Exclusion, ...] = ()
+    unidentified_devices: int = Field(default=0, ge=0)
     tiers: tuple[Tier, ...] = ()
     hypernodes: tuple[HyperNode, ...] = ()
+    topology_labels: tuple[tuple[str, ...], ...] = ()
     versions: TargetVersions = TargetVersions()
     karmada: KarmadaView | None = None
     quotas: dict[str, dict[str, float]] = {}

@@ -1,7 +1,7 @@
 import pytest
 
 from hyperflow.errors import InputError
-from hyperflow.inventory.documents import read_documents
+from hyperflow.inventory.documents import parse_documents, read_documents
 
 
 def test_a_missing_file_is_one_finding_with_its_path(tmp_path):
@@ -29,3 +29,12 @@ def test_items_of_a_list_are_documents_of_their_own(tmp_path):
     path = tmp_path / "list.yaml"
     path.write_text("kind: NodeList\nitems: [{kind: Node}, {kind: Node}]\n---\nkind: Queue\n")
     assert [d.value["kind"] for d in read_documents(path)] == ["Node", "Node", "Queue"]
+
+
+def test_a_large_truncated_json_file_is_refused_at_once_with_its_place():
+    text = '{"items": [' + '{"kind": "Node"},\n' * 400_000
+    with pytest.raises(InputError) as caught:
+        parse_documents(text, "nodes.json")
+    assert str(caught.value) == (
+        "error[HF102] cannot parse: Expecting value\n  --> nodes.json:400001:1\n  hint: the file must be YAML or JSON"
+    )
