@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from hyperflow.admission.names import dns_label_1035
 from hyperflow.admission.problem import Mend, Problem, note, risk
 from hyperflow.admission.rules.job_view import JobView, whole
-from hyperflow.json_tree import dig, mapping, sequence, text
+from hyperflow.admission.rules.lifecycle_policies import events_of, policy_lists
+from hyperflow.json_tree import dig, mapping, text
 
 SVC_FLAGS = ("publish-not-ready-addresses", "disable-network-policy", "inject-hosts-env")
 _BOOLEANS = frozenset(["1", "t", "T", "true", "TRUE", "True", "0", "f", "F", "false", "FALSE", "False"])
@@ -179,17 +180,12 @@ def iterations(job: JobView) -> Iterator[Problem]:
 
 def unanswered_failures(job: JobView) -> Iterator[Problem]:
     """Note that no policy answers a failed or evicted pod."""
-    lists = [job.spec.get("policies"), *(task.values.get("policies") for task in job.tasks)]
-    causes = {e for listed in lists for p in sequence(listed) for e in [mapping(p).get("event"), *_events(p)]}
-    missing = [event for event in ("PodFailed", "PodEvicted") if event not in causes and "*" not in causes]
+    answered = {event for _, listed in policy_lists(job) for _, policy in listed for event in events_of(policy)}
+    missing = [event for event in ("PodFailed", "PodEvicted") if event not in answered and "*" not in answered]
     if missing and job.tasks:
         yield note("HF880", "no-failure-policy", (*job.path, "policies"),
                    f"no policy answers {' and '.join(missing)}: the job stays Running with a pod fewer",
                    hint="add {event: PodFailed, action: RestartJob}")  # fmt: skip
-
-
-def _events(policy: object) -> list[object]:
-    return sequence(mapping(policy).get("events"))
 
 
 RULES = (

@@ -48,7 +48,7 @@ def check_containers(out: Collector, path: Path, spec: dict[str, Any], volumes: 
             _environment(out, where, container)
             _mounts(out, where, container, volumes)
             check_resources(out, where, container, claims)
-            check_probes(out, where, container, is_init=field == "initContainers")
+            check_probes(out, where, container, spec, is_init=field == "initContainers")
             check_container_security(out, where, container, spec)
 
 
@@ -64,6 +64,8 @@ def _names(out: Collector, path: Path, container: dict[str, Any], names: set[str
         out.deny("HF831", "image", (*path, "image"), "blanks around the image", got=image, hint="take the blanks out")
     pull = ("Always", "IfNotPresent", "Never")
     out.one_of("HF831", "pull-policy", (*path, "imagePullPolicy"), container.get("imagePullPolicy"), pull)
+    restarts = ("Always", "Never", "OnFailure")
+    out.one_of("HF831", "container-restart", (*path, "restartPolicy"), container.get("restartPolicy"), restarts)
     messages = ("File", "FallbackToLogsOnError")
     out.one_of("HF831", "message-policy", (*path, "terminationMessagePolicy"),
                container.get("terminationMessagePolicy"),

@@ -13,10 +13,11 @@ _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc")
 _HOOK_HANDLERS = ("exec", "httpGet", "tcpSocket", "sleep")
 _NUMBERS = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
+_GRACE_SECONDS = 30
 _HEADER = re.compile(r"[-A-Za-z0-9]+")
 
 
-def check_probes(out: Collector, path: Path, container: dict[str, Any], *, is_init: bool) -> None:
+def check_probes(out: Collector, path: Path, container: dict[str, Any], spec: dict[str, Any], *, is_init: bool) -> None:
     """Check probes and hooks; an init container that ends may have neither."""
     may_have = not is_init or container.get("restartPolicy") == "Always"
     for name in (*_PROBES, "lifecycle"):
@@ -30,6 +31,16 @@ def check_probes(out: Collector, path: Path, container: dict[str, Any], *, is_in
     for name, hook in mapping(container.get("lifecycle")).items():
         if is_mapping(hook) and may_have:
             _handler(out, (*path, "lifecycle", name), hook, _HOOK_HANDLERS)
+            _sleep(out, (*path, "lifecycle", name, "sleep", "seconds"), hook, spec)
+
+
+def _sleep(out: Collector, path: Path, hook: dict[str, Any], spec: dict[str, Any]) -> None:
+    grace = spec.get("terminationGracePeriodSeconds")
+    limit = _GRACE_SECONDS if grace is None else whole(grace)
+    seconds = mapping(hook.get("sleep")).get("seconds")
+    if "sleep" in hook and not 1 <= whole(seconds) <= max(limit, 1):
+        out.deny("HF835", "sleep", path, "out of range", got=seconds,
+                 expected=f"1 to the grace period, {limit}", hint="shorten it")  # fmt: skip
 
 
 def _probe(out: Collector, path: Path, name: str, probe: dict[str, Any]) -> None:
