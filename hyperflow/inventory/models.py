@@ -9,6 +9,8 @@ from hyperflow.inventory.presets import model_of_preset
 from hyperflow.spec.model import Model
 from hyperflow.spec.training_job import ModelRequest
 
+NO_SEQUENCE_LENGTH = "HF168"
+
 
 def load_model(request: ModelRequest, base: Path) -> tuple[Model, tuple[Finding, ...]]:
     """Give the model of the request and what is worth telling about it.
@@ -25,4 +27,5 @@ def load_model(request: ModelRequest, base: Path) -> tuple[Model, tuple[Finding,
         model, findings = read_config(base / request.config)
     if request.seq is not None:
         model = model.model_copy(update={"sequence_length": request.seq})
+        findings = tuple(finding for finding in findings if finding.code != NO_SEQUENCE_LENGTH)
     return model, findings

@@ -19,7 +19,7 @@ Flag = bool | str | tuple[str, bool]
 Blocks = Callable[[ConfigView, int, int], list[Layer]]
 """Reads one part of every layer; its arguments are the view, the hidden size and the number of layers."""
 
-MAX_SEQUENCE_WITHOUT_KEY = 2048
+SEQUENCE_WITHOUT_KEY = 2048
 
 
 def flag_of(view: ConfigView, flag: Flag) -> bool:
@@ -105,6 +105,20 @@ def mtp_parameters(hidden: int, layer: Layer) -> int:
     return layer.parameters + 2 * hidden * hidden + 3 * hidden
 
 
+def sequence_length(view: ConfigView) -> int:
+    """The longest sequence that the config states; where it states none, a common one, with a note (HF168)."""
+    if view.given(*POSITIONS):
+        return view.count(*POSITIONS)
+    view.add(
+        "HF168",
+        f"the config states no sequence length, {SEQUENCE_WITHOUT_KEY} tokens are assumed",
+        key=POSITIONS[0],
+        severity="note",
+        hint="say what you train with: hf.model(..., seq=)",
+    )
+    return SEQUENCE_WITHOUT_KEY
+
+
 def decoder(
     view: ConfigView,
     layers: Sequence[Layer],
@@ -130,7 +144,7 @@ def decoder(
         name=view.file,
         hidden=hidden,
         vocab=vocab,
-        sequence_length=view.count(*POSITIONS, absent=MAX_SEQUENCE_WITHOUT_KEY, null=MAX_SEQUENCE_WITHOUT_KEY),
+        sequence_length=sequence_length(view),
         runs=runs_of(layers),
         embedding_parameters=table,
         head_parameters=(0 if is_tied else table) + (vocab if head_bias else 0),

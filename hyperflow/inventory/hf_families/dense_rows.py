@@ -37,17 +37,26 @@ DENSE_FAMILIES: dict[str, Family] = {
     "ministral3": Family(
         attention=gqa(class_kv_heads=8, class_head_dim=128, windows=windows.all_layers()), feed_forward=dense()
     ),
-    "qwen2": Family(attention=gqa(qkv_bias=True, windows=windows.if_enabled), feed_forward=dense()),
+    "qwen2": Family(attention=gqa(class_kv_heads=32, qkv_bias=True, windows=windows.if_enabled), feed_forward=dense()),
     "qwen3": Family(
-        attention=gqa(qkv_bias=_BIAS, output_bias=_BIAS, norm="head", class_head_dim=128, windows=windows.if_enabled),
+        attention=gqa(
+            class_kv_heads=32,
+            qkv_bias=_BIAS,
+            output_bias=_BIAS,
+            norm="head",
+            class_head_dim=128,
+            windows=windows.if_enabled,
+        ),
         feed_forward=dense(),
     ),
     "phi3": Family(attention=gqa(windows=windows.all_layers()), feed_forward=dense()),
     "gemma": Family(
-        attention=gqa(qkv_bias=_BIAS, output_bias=_BIAS, class_head_dim=256), feed_forward=dense(), tied=True
+        attention=gqa(class_kv_heads=16, qkv_bias=_BIAS, output_bias=_BIAS, class_head_dim=256),
+        feed_forward=dense(),
+        tied=True,
     ),
     "gemma2": Family(
-        attention=gqa(qkv_bias=_BIAS, output_bias=_BIAS, class_head_dim=256, windows=_GEMMA_WINDOWS),
+        attention=gqa(class_kv_heads=4, qkv_bias=_BIAS, output_bias=_BIAS, class_head_dim=256, windows=_GEMMA_WINDOWS),
         feed_forward=dense(),
         norms=4,
         tied=True,
@@ -68,7 +77,7 @@ DENSE_FAMILIES: dict[str, Family] = {
         class_vocab=262208,
     ),
     "vaultgemma": Family(
-        attention=gqa(qkv_bias=_BIAS, output_bias=_BIAS, class_head_dim=256, windows=_GEMMA_WINDOWS),
+        attention=gqa(class_kv_heads=4, qkv_bias=_BIAS, output_bias=_BIAS, class_head_dim=256, windows=_GEMMA_WINDOWS),
         feed_forward=dense(),
         tied=True,
     ),
@@ -92,7 +101,7 @@ DENSE_FAMILIES: dict[str, Family] = {
         tied=True,
     ),
     "stablelm": Family(
-        attention=gqa(qkv_bias="use_qkv_bias", norm="projection", norm_if="qk_layernorm"),
+        attention=gqa(class_kv_heads=32, qkv_bias="use_qkv_bias", norm="projection", norm_if="qk_layernorm"),
         feed_forward=dense(),
         norms=_parallel_norms,
         norm_bias=True,
@@ -126,8 +135,16 @@ DENSE_FAMILIES: dict[str, Family] = {
         attention=gqa(qkv_bias=(_BIAS, True), output_bias="attention_out_bias", class_kv_heads=8, class_head_dim=128),
         feed_forward=dense(bias="mlp_bias"),
     ),
-    "exaone4": Family(attention=gqa(norm="head", windows=windows.every(4)), feed_forward=dense()),
-    "helium": Family(attention=gqa(qkv_bias=_BIAS, class_head_dim=128), feed_forward=dense(bias="mlp_bias")),
+    "exaone4": Family(attention=gqa(class_kv_heads=32, norm="head", windows=windows.every(4)), feed_forward=dense()),
+    "helium": Family(  # its output projection is hidden x hidden whatever the heads
+        attention=gqa(
+            class_kv_heads=20,
+            class_head_dim=128,
+            qkv_bias=_BIAS,
+            extra=lambda hidden, heads, kv_heads, head_dim: hidden * (hidden - heads * head_dim),
+        ),
+        feed_forward=dense(bias="mlp_bias"),
+    ),
     "ernie4_5": Family(
         attention=gqa(qkv_bias="use_bias", output_bias="use_bias", class_kv_heads=2, class_head_dim=128),
         feed_forward=dense(bias="use_bias"),

@@ -120,11 +120,11 @@ def shared_key(key: str, absent: int | None = 0) -> SharedWidth:
     return lambda view, width: view.count(key, absent=absent, null=0, least=0)
 
 
-def after_dense_prefix(absent: int, *, class_default: bool = False) -> Sparse:
+def after_dense_prefix(absent: int, *, null: int = 0, class_default: bool = False) -> Sparse:
     """The first first_k_dense_replace layers are dense, then moe_layer_freq says which have experts.
 
-    `absent` is what an absent first_k_dense_replace means; moe_layer_freq is a step, or a list of 0 and 1 per layer
-    that decides alone. mlp_layer_types, where given, decides before both.
+    `absent` and `null` are what such a first_k_dense_replace means; moe_layer_freq is a step, or a list of 0
+    and 1 per layer that decides alone. mlp_layer_types, where given, decides before both.
     """
 
     def read(view: ConfigView, number: int) -> list[bool]:
@@ -135,9 +135,9 @@ def after_dense_prefix(absent: int, *, class_default: bool = False) -> Sparse:
             return [bool(value) for value in view.numbers("moe_layer_freq", number)]
         step = view.count("moe_layer_freq", absent=1, null=1)
         if class_default:
-            prefix = view.count("first_k_dense_replace", class_default=absent, null=0, least=0)
+            prefix = view.count("first_k_dense_replace", class_default=absent, null=null, least=0)
         else:
-            prefix = view.count("first_k_dense_replace", absent=absent, null=0, least=0)
+            prefix = view.count("first_k_dense_replace", absent=absent, null=null, least=0)
         return [index >= prefix and index % step == 0 for index in range(number)]
 
     return read

@@ -37,7 +37,7 @@ def read_gemma4(view: ConfigView) -> Model:
     hidden, number = view.count(*HIDDEN), view.layers(*LAYERS)
     sliding = sliding_layers(view, number, lambda index: (index + 1) % 6 != 0)
     sliding[-1] = False
-    reusing = _reusing_layers(view, number)
+    reusing = _reusing_layers(view, number, 0)
     kinds = [_gemma4_heads(view, slides, reuses) for slides, reuses in zip(sliding, reusing, strict=True)]
     bias = view.flag("attention_bias", absent=False)
     wide = view.flag("use_double_wide_mlp", absent=False)
@@ -62,7 +62,7 @@ def read_gemma4(view: ConfigView) -> Model:
 
 def _gemma4_heads(view: ConfigView, slides: bool, reuses: bool) -> _Heads:
     heads = view.count(*HEADS)
-    kv_heads = view.count("num_key_value_heads", absent=heads, null=heads)
+    kv_heads = view.count("num_key_value_heads", class_default=4, null=heads)
     head_dim = view.count("head_dim", class_default=256)
     one = view.flag("attention_k_eq_v", absent=False)
     wide_kv = view.optional("num_global_key_value_heads")
@@ -85,8 +85,8 @@ def _gemma4_experts(view: ConfigView, hidden: int) -> list[Layer]:
     return [routed_experts(hidden, width, count=count, active=active), replicated(hidden + count)]
 
 
-def _reusing_layers(view: ConfigView, number: int) -> list[bool]:
-    shared = view.count("num_kv_shared_layers", absent=0, null=0, least=0)
+def _reusing_layers(view: ConfigView, number: int, class_shared: int) -> list[bool]:
+    shared = view.count("num_kv_shared_layers", class_default=class_shared or None, absent=0, null=0, least=0)
     view.require(shared < number or shared == 0, "num_kv_shared_layers", "no layer is left with keys and values")
     return [index >= number - shared for index in range(number)]
 
@@ -105,7 +105,7 @@ def read_gemma3n(view: ConfigView) -> Model:
     kv_heads, head_dim = view.count("num_key_value_heads", class_default=2), view.count("head_dim", class_default=256)
     check_groups(view, heads, kv_heads)
     sliding = sliding_layers(view, number, lambda index: (index + 1) % 5 != 0)
-    reusing = _reusing_layers(view, number)
+    reusing = _reusing_layers(view, number, 15)
     window = view.count("sliding_window", absent=512, null=512)
     widths = _gemma3n_widths(view, number)
     bias = view.flag("attention_bias", absent=False)

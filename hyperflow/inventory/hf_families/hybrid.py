@@ -22,9 +22,11 @@ def attention_block(
     output_bias: Flag = False,
     head_norm: bool = False,
     window: int | None = None,
+    class_kv_heads: int | None = None,
+    class_head_dim: int | None = None,
 ) -> Layer:
     """Grouped-query attention of a hybrid's attention layers."""
-    heads, kv_heads, head_dim = read_heads(view, hidden)
+    heads, kv_heads, head_dim = read_heads(view, hidden, class_kv_heads=class_kv_heads, class_head_dim=class_head_dim)
     return grouped_query_attention(
         hidden,
         heads,
@@ -75,7 +77,7 @@ def read_bamba(view: ConfigView) -> Model:
     """Bamba: Mamba-2 layers, attention at attn_layer_indices, a dense block in each."""
     hidden, number = view.count(*HIDDEN), view.layers(*LAYERS)
     where = set(view.numbers("attn_layer_indices")) if view.given("attn_layer_indices") else set[int]()
-    attention = attention_block(view, hidden, bias="attention_bias", output_bias="attention_bias")
+    attention = attention_block(view, hidden, bias="attention_bias", output_bias="attention_bias", class_kv_heads=8)
     mamba = mamba2_block(view, hidden)
     dense = feed_forward(hidden, view.count("intermediate_size"), bias=view.flag("mlp_bias", absent=False))
     mixers = [attention if index in where else mamba for index in range(number)]
@@ -101,7 +103,7 @@ def read_granite_hybrid(view: ConfigView) -> Model:
 def read_falcon_h1(view: ConfigView) -> Model:
     """Falcon-H1: attention and Mamba-2 side by side in every layer."""
     hidden, number = view.count(*HIDDEN), view.layers(*LAYERS)
-    attention = attention_block(view, hidden, bias="attention_bias", output_bias="attention_bias")
+    attention = attention_block(view, hidden, bias="attention_bias", output_bias="attention_bias", class_kv_heads=8)
     inner = view.optional("mamba_d_ssm")
     mamba = mamba2_block(
         view,
@@ -118,7 +120,7 @@ def read_falcon_h1(view: ConfigView) -> Model:
 def read_jamba(view: ConfigView) -> Model:
     """Jamba: attention every attn_layer_period layers, experts every expert_layer_period."""
     hidden, number = view.count(*HIDDEN), view.layers(*LAYERS)
-    attention = attention_block(view, hidden)
+    attention = attention_block(view, hidden, class_kv_heads=8)
     rank = view.count("mamba_dt_rank") if _is_number(view, "mamba_dt_rank") else math.ceil(hidden / 16)
     mamba = mamba1(
         hidden,
@@ -201,14 +203,14 @@ def read_lfm2(view: ConfigView) -> Model:
     else:
         where = set(view.numbers("full_attn_idxs"))
         here = [index in where for index in range(number)]
-    attention = attention_block(view, hidden, head_norm=True)
+    attention = attention_block(view, hidden, head_norm=True, class_kv_heads=8)
     conv = gated_convolution(
         hidden,
         conv_width=view.count("conv_L_cache", class_default=3),
         bias=view.flag("conv_bias", absent=False),
     )
     mixers = [attention if attending else conv for attending in here]
-    if view.given(*EXPERTS):
+    if view.values.get("model_type") == "lfm2_moe" or view.given(*EXPERTS):
         prefix = view.count("num_dense_layers", absent=2, null=0, least=0)
         sparse = [index >= prefix for index in range(number)]
         blocks = moe(sparse=given(sparse))(view, hidden, number)

@@ -61,13 +61,13 @@ def _full_layers(view: ConfigView, number: int) -> list[bool]:
     return [(index + 1) % step == 0 for index in range(number)]
 
 
-def qwen_next(feed_forward: Blocks = _QWEN_EXPERTS) -> Callable[[ConfigView], Model]:
+def qwen_next(class_kv_heads: int, feed_forward: Blocks = _QWEN_EXPERTS) -> Callable[[ConfigView], Model]:
     """Qwen3-Next and Qwen3.5: gated delta nets, and every fourth layer full attention with an output gate that
     doubles the query projection."""
 
     def read(view: ConfigView) -> Model:
         hidden, number = view.count(*HIDDEN), view.layers(*LAYERS)
-        heads, kv_heads, head_dim = read_heads(view, hidden, class_head_dim=256)
+        heads, kv_heads, head_dim = read_heads(view, hidden, class_kv_heads=class_kv_heads, class_head_dim=256)
         bias = view.flag("attention_bias", absent=False)
         gate = linear(hidden, heads * head_dim, bias)
         full = grouped_query_attention(
@@ -126,7 +126,7 @@ def read_kimi_linear(view: ConfigView) -> Model:
         head_dim=options.count("head_dim"),
         conv_width=options.count("short_conv_kernel_size"),
     )
-    experts = moe(shared=shared_times("num_shared_experts"), sparse=after_dense_prefix(0))
+    experts = moe(shared=shared_times("num_shared_experts", absent=1), sparse=after_dense_prefix(1, null=1))
     mixers = [latent if index + 1 in full else kimi for index in range(number)]
     layers = join(mixers, experts(view, hidden, number), replicated(2 * hidden))
     return decoder(view, layers, hidden=hidden, tied=False)

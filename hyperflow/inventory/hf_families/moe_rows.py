@@ -53,7 +53,7 @@ MOE_FAMILIES: dict[str, Family] = {
         feed_forward=moe(width=_ONE_WIDTH, class_per_token=2),
     ),
     "qwen2_moe": Family(
-        attention=gqa(qkv_bias=("qkv_bias", True), windows=windows.if_enabled),
+        attention=gqa(class_kv_heads=16, qkv_bias=("qkv_bias", True), windows=windows.if_enabled),
         feed_forward=moe(
             shared=shared_key("shared_expert_intermediate_size", absent=None), shared_gate=True, sparse=qwen_sparse
         ),
@@ -82,11 +82,11 @@ MOE_FAMILIES: dict[str, Family] = {
     ),
     "glm4_moe_lite": Family(
         attention=mla(class_query_rank=768),
-        feed_forward=moe(shared=shared_times("n_shared_experts", absent=1), sparse=after_dense_prefix(1)),
+        feed_forward=moe(shared=shared_times("n_shared_experts", absent=1), sparse=after_dense_prefix(1, null=1)),
         mtp_key=_NEXTN,
     ),
     "dots1": Family(
-        attention=gqa(qkv_bias=_BIAS, output_bias=_BIAS, norm="head", windows=windows.if_enabled),
+        attention=gqa(class_kv_heads=32, qkv_bias=_BIAS, output_bias=_BIAS, norm="head", windows=windows.if_enabled),
         feed_forward=moe(shared=shared_times("n_shared_experts"), sparse=after_dense_prefix(0)),
     ),
     "solar_open": Family(
@@ -158,20 +158,20 @@ MOE_FAMILIES: dict[str, Family] = {
             windows=windows.every(4, "global_attn_every_n_layers"),
             extra=lambda hidden, heads, kv_heads, head_dim: hidden * heads * head_dim,
         ),
-        feed_forward=moe(shared=shared_times("num_shared_experts"), sparse=_dense_layers, router_extra=True),
+        feed_forward=moe(shared=shared_times("num_shared_experts", absent=2), sparse=_dense_layers, router_extra=True),
         norms=4,
     ),
     "exaone_moe": Family(
-        attention=gqa(norm="head", windows=windows.every(4)),
+        attention=gqa(class_kv_heads=32, norm="head", windows=windows.every(4)),
         feed_forward=moe(shared=shared_times("num_shared_experts", absent=1), sparse=after_dense_prefix(1)),
         mtp_key=_NEXTN,
     ),
     "hy_v3": Family(
-        attention=gqa(norm="head"),
-        feed_forward=moe(shared=shared_times("num_shared_experts", absent=1), sparse=after_dense_prefix(1)),
+        attention=gqa(class_kv_heads=8, norm="head", class_head_dim=128),
+        feed_forward=moe(shared=shared_times("num_shared_experts", absent=1), sparse=after_dense_prefix(1, null=1)),
     ),
     "cohere2_moe": Family(
-        attention=gqa(qkv_bias=_BIAS, output_bias=_BIAS, windows=windows.every(4)),
+        attention=gqa(qkv_bias=_BIAS, output_bias=_BIAS, class_head_dim=128, windows=windows.every(4)),
         feed_forward=moe(
             width=_ONE_WIDTH,
             dense_width=("prefix_dense_intermediate_size",),

@@ -50,7 +50,14 @@ def _nemotron_block(view: ConfigView, hidden: int, kind: str) -> Layer:
             projection_bias=view.flag("use_bias", absent=False),
         )
     if kind == "attention":
-        return attention_block(view, hidden, bias="attention_bias", output_bias="attention_bias")
+        return attention_block(
+            view,
+            hidden,
+            bias="attention_bias",
+            output_bias="attention_bias",
+            class_kv_heads=8,
+            class_head_dim=128,
+        )
     if kind == "mlp":
         return feed_forward(hidden, view.count("intermediate_size"), gated=False, bias=bias)
     return _nemotron_experts(view, hidden, bias)
@@ -62,7 +69,7 @@ def _nemotron_experts(view: ConfigView, hidden: int, bias: bool) -> Layer:
     view.used.add("n_shared_experts")  # their summed width has a key of its own
     latent = view.optional("moe_latent_size")
     width, inside = view.count("moe_intermediate_size"), latent or hidden
-    shared = view.count("moe_shared_expert_intermediate_size", absent=0, null=0, least=0)
+    shared = view.count("moe_shared_expert_intermediate_size", least=0)
     routed = routed_experts(hidden, width, count=count, active=active, shared_width=shared, gated=False)
     one = feed_forward(inside, width, gated=False).feed_forward_parameters
     projections = feed_forward(hidden, latent, gated=False, bias=bias).feed_forward_parameters if latent else 0

@@ -12,7 +12,7 @@ from hyperflow.spec.model import Model
 
 Reader = Callable[[ConfigView], Model]
 
-_QWEN_NEXT, _QWEN_NEXT_DENSE = linear_attention.qwen_next(), linear_attention.qwen_next(dense())
+_QWEN_NEXT = linear_attention.qwen_next(class_kv_heads=2)
 
 FAMILIES: dict[str, Reader] = {
     **DENSE_FAMILIES,
@@ -41,7 +41,7 @@ FAMILIES: dict[str, Reader] = {
     "nemotron-nas": nemotron.read_nemotron_nas,
     "qwen3_next": _QWEN_NEXT,
     "qwen3_5_moe_text": _QWEN_NEXT,
-    "qwen3_5_text": _QWEN_NEXT_DENSE,
+    "qwen3_5_text": linear_attention.qwen_next(class_kv_heads=4, feed_forward=dense()),
     "olmo_hybrid": linear_attention.read_olmo_hybrid,
     "kimi_linear": linear_attention.read_kimi_linear,
     "minimax": linear_attention.read_minimax,

@@ -85,7 +85,7 @@ def read_mimo_v2(view: ConfigView) -> Model:
         window,
         True,
     )
-    experts = moe(shared=shared_times("n_shared_experts"), sparse=after_dense_prefix(1))
+    experts = moe(shared=shared_times("n_shared_experts"), sparse=after_dense_prefix(1, null=1))
     mixers = [slid if here else full for here in sliding]
     layers = join(mixers, experts(view, hidden, number), replicated(2 * hidden))
     return decoder(view, layers, hidden=hidden, tied=False)
@@ -116,12 +116,13 @@ REMOTE_ROWS: dict[str, Family] = {
     "Yi": _LLAMA_SHAPED,
     "xverse": _LLAMA_SHAPED,
     "aquila": _LLAMA_SHAPED,
-    "exaone": _LLAMA_SHAPED,
+    "exaone": Family(attention=gqa(class_kv_heads=8), feed_forward=dense()),
     "minicpm": Family(attention=gqa(), feed_forward=dense(), tied=True),
     "internlm": Family(attention=gqa(qkv_bias=("bias", True), output_bias=("bias", True)), feed_forward=dense()),
     "internlm2": Family(attention=gqa(qkv_bias="bias", output_bias="bias"), feed_forward=dense()),
     "internlm3": Family(
-        attention=gqa(qkv_bias="qkv_bias", output_bias="bias", class_head_dim=128), feed_forward=dense(bias="bias")
+        attention=gqa(class_kv_heads=2, qkv_bias="qkv_bias", output_bias="bias", class_head_dim=128),
+        feed_forward=dense(bias="bias"),
     ),
     "orion": Family(attention=gqa(), feed_forward=dense(), norm_bias=True),
     "phi3small": Family(

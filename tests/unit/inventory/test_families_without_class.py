@@ -58,7 +58,7 @@ NAS_LINEAR = {"attention": {"replace_with_linear": True}, "ffn": {"no_op": True}
 def test_total_follows_from_the_shapes(model_type, keys, total):
     model, findings = model_of_config({"model_type": model_type, **KEYS, **keys}, "c.json")
     assert model.total_parameters == total
-    assert findings == ()
+    assert {finding.code for finding in findings} <= {"HF168"}
 
 
 def test_chatglm_counts_its_query_groups_and_biases():

@@ -26,7 +26,7 @@ def test_counts_equal_those_of_the_class(row):
     assert counted == [size for count, *size in row["layers"] for _ in range(count)]
     assert (model.total_parameters, model.active_parameters) == (row["total"], row["active"])
     assert model.tied_embeddings == row["tied"]
-    assert findings == ()
+    assert {finding.code for finding in findings} <= {"HF168"}  # some families state no sequence length
 
 
 WITHOUT_A_CLASS = {

@@ -156,6 +156,17 @@ def test_a_file_that_is_no_config_is_refused_with_the_place(content, place, reas
     )
 
 
+def test_an_absent_sequence_length_is_told_unless_the_user_gives_one(tmp_path):
+    (tmp_path / "c.json").write_text(json.dumps({k: v for k, v in LLAMA.items() if "position" not in k}))
+    model, findings = load_model(ModelRequest(config="c.json"), tmp_path)
+    assert model.sequence_length == 2048
+    assert [finding.as_text() for finding in findings] == [
+        "note[HF168] the config states no sequence length, 2048 tokens are assumed\n"
+        f"  --> {tmp_path / 'c.json'}: max_position_embeddings\n  hint: say what you train with: hf.model(..., seq=)"
+    ]
+    assert load_model(ModelRequest(config="c.json", seq=64), tmp_path)[1] == ()
+
+
 def test_a_model_is_named_for_its_file_or_its_folder(tmp_path):
     folder = tmp_path / "my-model-1.5b"
     folder.mkdir()

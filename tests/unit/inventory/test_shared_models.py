@@ -55,7 +55,7 @@ def test_uncountable_config_is_refused_by_name_field_and_way_out(name):
 @pytest.mark.parametrize("name", REST)
 def test_real_config_without_a_recorded_count_is_read_without_doubts(name):
     model, findings = read(name)
-    assert findings == ()
+    assert {finding.code for finding in findings} <= {"HF168"}
     assert model.total_parameters > model.outside_parameters > 0
 
 
