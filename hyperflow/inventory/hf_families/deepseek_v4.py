@@ -3,7 +3,7 @@
 from hyperflow.cost.shapes import assemble, linear, replicated
 from hyperflow.inventory.hf_config import ConfigView
 from hyperflow.inventory.hf_families.decoder import HEADS, HIDDEN, LAYERS, decoder
-from hyperflow.inventory.hf_families.experts import moe, shared_times
+from hyperflow.inventory.hf_families.experts import moe
 from hyperflow.spec.model import Attention, Layer, Model
 
 _BY_RATIO = {0: "sliding", 4: "sparse", 128: "heavy"}
@@ -18,7 +18,9 @@ def read_deepseek_v4(view: ConfigView) -> Model:
     """Read DeepSeek-V4; layers differ by how they compress the tokens out of the window."""
     hidden, number = view.count(*HIDDEN), view.layers(*LAYERS)
     kinds = _compression(view, number)
-    experts = moe(shared=shared_times("n_shared_experts", absent=1))(view, hidden, number)[0]
+    if view.count("n_shared_experts", absent=1) != 1:
+        view.refuse("n_shared_experts", "another number of shared experts than one")
+    experts = moe(shared=lambda view, width: width, plain_bias="mlp_bias")(view, hidden, number)[0]
     streams = view.count("hc_mult", class_default=4, most=1024)
     connection = (streams**2 + 2 * streams) * (streams * hidden + 1) + 3
     rest = replicated(2 * hidden + 2 * connection)

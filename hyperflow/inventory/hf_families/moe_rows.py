@@ -66,7 +66,9 @@ MOE_FAMILIES: dict[str, Family] = {
     "deepseek_v2": Family(
         attention=mla(class_query_rank=1536),
         feed_forward=moe(
-            shared=shared_times("n_shared_experts", absent=2), sparse=after_dense_prefix(0, class_default=True)
+            shared=shared_times("n_shared_experts", absent=2),
+            sparse=after_dense_prefix(0, class_default=True),
+            plain_bias="mlp_bias",
         ),
     ),
     "deepseek_v3": _DEEPSEEK_V3,
@@ -90,7 +92,7 @@ MOE_FAMILIES: dict[str, Family] = {
         feed_forward=moe(shared=shared_times("n_shared_experts"), sparse=after_dense_prefix(0)),
     ),
     "solar_open": Family(
-        attention=gqa(class_kv_heads=8, class_head_dim=128),
+        attention=gqa(qkv_bias=_BIAS, class_kv_heads=8, class_head_dim=128),
         feed_forward=moe(shared=shared_times("n_shared_experts", absent=1)),
     ),
     "gpt_oss": Family(
@@ -138,7 +140,7 @@ MOE_FAMILIES: dict[str, Family] = {
     ),
     "minimax_m2": Family(
         attention=gqa(norm="projection", norm_if=("use_qk_norm", True), class_kv_heads=8, class_head_dim=128),
-        feed_forward=moe(width=_ONE_WIDTH, shared=shared_key("shared_intermediate_size")),
+        feed_forward=moe(width=_ONE_WIDTH),
     ),
     "ernie4_5_moe": Family(
         attention=gqa(qkv_bias="use_bias", output_bias="use_bias", class_kv_heads=4),
@@ -153,6 +155,8 @@ MOE_FAMILIES: dict[str, Family] = {
     ),
     "afmoe": Family(
         attention=gqa(
+            qkv_bias=_BIAS,
+            output_bias=_BIAS,
             norm="head",
             class_head_dim=128,
             windows=windows.every(4, "global_attn_every_n_layers"),
@@ -167,8 +171,12 @@ MOE_FAMILIES: dict[str, Family] = {
         mtp_key=_NEXTN,
     ),
     "hy_v3": Family(
-        attention=gqa(class_kv_heads=8, norm="head", class_head_dim=128),
-        feed_forward=moe(shared=shared_times("num_shared_experts", absent=1), sparse=after_dense_prefix(1, null=1)),
+        attention=gqa(qkv_bias=_BIAS, output_bias=_BIAS, class_kv_heads=8, norm="head", class_head_dim=128),
+        feed_forward=moe(
+            shared=shared_times("num_shared_experts", absent=1),
+            sparse=after_dense_prefix(1, null=1),
+            plain_bias="mlp_bias",
+        ),
     ),
     "cohere2_moe": Family(
         attention=gqa(qkv_bias=_BIAS, output_bias=_BIAS, class_head_dim=128, windows=windows.every(4)),

@@ -116,7 +116,10 @@ REMOTE_ROWS: dict[str, Family] = {
     "Yi": _LLAMA_SHAPED,
     "xverse": _LLAMA_SHAPED,
     "aquila": _LLAMA_SHAPED,
-    "exaone": Family(attention=gqa(class_kv_heads=8), feed_forward=dense()),
+    "exaone": Family(
+        attention=gqa(class_kv_heads=8, qkv_bias="attention_bias", output_bias="attention_bias"),
+        feed_forward=dense(bias="mlp_bias"),
+    ),
     "minicpm": Family(attention=gqa(), feed_forward=dense(), tied=True),
     "internlm": Family(attention=gqa(qkv_bias=("bias", True), output_bias=("bias", True)), feed_forward=dense()),
     "internlm2": Family(attention=gqa(qkv_bias="bias", output_bias="bias"), feed_forward=dense()),

@@ -16,6 +16,7 @@ MIXTRAL = {
     "num_local_experts": 4,
     "num_experts_per_tok": 2,
     "vocab_size": 50,
+    "max_position_embeddings": 32,
     "tie_word_embeddings": True,
 }
 ATTENTION = 64 * 64 * 2 + 2 * 64 * 32

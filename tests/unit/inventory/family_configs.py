@@ -210,7 +210,8 @@ EXPERTS = [
     ),
     *_family(
         "cohere2_moe",
-        {**LOCAL, "num_shared_experts": 2, "first_k_dense_replace": 1, "prefix_dense_intermediate_size": 33,
+        {"num_experts": 6, "num_experts_per_tok": 2, "num_shared_experts": 2,
+         "first_k_dense_replace": 1, "prefix_dense_intermediate_size": 33,
          "head_dim": 14},
     ),
     *_family("hy_v3", {**ROPE, **MOE, "num_experts": 8, "num_shared_experts": 2, "first_k_dense_replace": 1,
@@ -288,4 +289,20 @@ HYBRIDS = [
     ),
 ]  # fmt: skip
 
-CONFIGS = [*DENSE, *GPTS, *EXPERTS, *HYBRIDS]
+WITH_BIASES = [
+    *_family("exaone", BIASED),
+    *_family("deepseek_v2", {**MLA, **ROUTED, **BIASED}),
+    *_family("solar_open", {**ROUTED, **BIASED, "head_dim": 14}),
+    *_family("afmoe", {**MOE, **BIASED, "num_experts": 8, "head_dim": 14}),
+    *_family("hy_v3", {**ROPE, **MOE, **BIASED, "num_experts": 8, "head_dim": 14}),
+    *_family("deepseek_v4", {**V4, "mlp_bias": True}, base={}),
+    *_family("qwen3_next", {**LINEAR, **QWEN_MOE, "head_dim": 14, "attention_bias": True}),
+    *_family("gemma2", {"head_dim": 14, "attention_bias": True}),
+    *_family("cohere", {"attention_bias": True, "tie_word_embeddings": False}),
+    *_family("olmo2", {"attention_bias": True}),
+    *_family("smollm3", BIASED),
+    *_family("glm4_moe", {**ROUTED, **BIASED, "head_dim": 14}),
+    *_family("qwen3_moe", {**MOE, **BIASED, "num_experts": 8, "head_dim": 14}),
+]
+
+CONFIGS = [*DENSE, *GPTS, *EXPERTS, *HYBRIDS, *WITH_BIASES]
