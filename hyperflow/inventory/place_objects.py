@@ -47,7 +47,7 @@ def read_placement(documents: Sequence[Document]) -> PlacementInput:
         notes.note("HF351", "", f"documents of kind {', '.join(unused)} say nothing about placement and are not read")
     if not nodes:
         notes.error("HF352", "", "no Node document was given", hint="add the output of kubectl get nodes -o json")
-    if not jobs and not any(kind in by_kind for kind in JobReader.KINDS):
+    if not jobs and not any(finding.severity == "error" for finding in notes.findings):
         notes.error("HF353", "", "no job was given", hint="add vcjob, PodGroup or HyperJob documents")
     raise_errors(notes.findings)
     return PlacementInput(clusters=tuple(clusters), jobs=tuple(jobs), findings=tuple(notes.findings))

@@ -50,12 +50,11 @@ class DomainTree:
 
     def under(self, root: int) -> list[int]:
         """Give the domains of a subtree, its root included."""
-        found, queue = [root], [root]
+        found, queue = {root}, [root]
         while queue:
-            for child in self.domains[queue.pop()].children:
-                if child not in found:
-                    found.append(child)
-                    queue.append(child)
+            more = [child for child in self.domains[queue.pop()].children if child not in found]
+            found.update(more)
+            queue += more
         return sorted(found)
 
     def ancestors(self, domain: int) -> list[int]:

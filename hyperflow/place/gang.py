@@ -51,10 +51,12 @@ class Gang:
 
     def note(self, group: Group, pods: Sequence[Pod], sign: int = 1) -> None:
         """Count pods of a group as placed, or with -1 as taken back."""
+        if group.partition is not None and pods:
+            self.placed[pods[0][0]] += sign * len(pods)
+            self.partitions[pods[0][0]] += sign
+            return
         for pod in pods:
             self.note_pod(pod, sign)
-        if group.partition is not None and pods:
-            self.partitions[pods[0][0]] += sign
 
     def note_pod(self, pod: Pod, sign: int = 1) -> None:
         """Count one pod as placed, or with -1 as taken back."""

@@ -70,7 +70,7 @@ def _place_one(sessions: Sequence[Session], job: JobRecord, explain: bool) -> tu
         if attempt.ready:
             session.keep(job, attempt)
             return _fits(session, job, attempt), attempt
-        session.book.entries.pop(key, None)
+        session.book.leave(key)
         later = session.try_empty(job).ready if explain or len(sessions) > 1 else True
         failures.append((session, attempt, "later" if later else "never"))
     if not failures:

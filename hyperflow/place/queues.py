@@ -47,13 +47,19 @@ def over(amounts: Resources, less: Resources) -> Amounts:
 
 
 class QueueBook:
-    """What jobs hold and wait for, by queue. Other pods (`foreign`) count only for the whole cluster."""
+    """What jobs hold and wait for, by queue, as running sums. Other pods (`foreign`) count only for the cluster."""
 
     def __init__(self, total: Resources, queues: Iterable[QueueRecord], foreign: Resources) -> None:
         self.total = dict(total)
         self.queues: Mapping[str, QueueRecord] = {q.name: q for q in queues}
         self.foreign = dict(foreign)
         self.entries: dict[str, Entry] = {}
+        self._unstated: dict[str, Entry] = {}
+        self._used: Amounts = {}
+        self._waiting: Amounts = {}
+        self._held: dict[str, Amounts] = {}
+        self._request: dict[str, Amounts] = {}
+        self._allocated: dict[str, Amounts] = {}
 
     def emptied(self) -> "QueueBook":
         """Give the same queues with nobody in them."""
@@ -61,10 +67,56 @@ class QueueBook:
 
     def without(self, jobs: Iterable[str]) -> "QueueBook":
         """Give the same book without some jobs."""
-        gone = set(jobs)
         book = QueueBook(self.total, self.queues.values(), self.foreign)
-        book.entries = {name: entry for name, entry in self.entries.items() if name not in gone}
+        book.entries, book._unstated = dict(self.entries), dict(self._unstated)
+        book._used, book._waiting = dict(self._used), dict(self._waiting)
+        book._held = {queue: dict(sums) for queue, sums in self._held.items()}
+        book._request = {queue: dict(sums) for queue, sums in self._request.items()}
+        book._allocated = {queue: dict(sums) for queue, sums in self._allocated.items()}
+        for job in jobs:
+            book.leave(job)
         return book
+
+    def enter(self, job: str, queue: str | None, minimum: Resources, request: Resources) -> None:
+        """Note that a job entered: it holds its minimum from now on, placed or not."""
+        self.leave(job)
+        entry = Entry(queue=queue, minimum=dict(minimum), pending=dict(request))
+        self.entries[job] = entry
+        if queue is None:
+            self._unstated[job] = entry
+        self._count(entry, 1.0)
+
+    def leave(self, job: str) -> None:
+        """Forget a job."""
+        entry = self.entries.pop(job, None)
+        self._unstated.pop(job, None)
+        if entry is not None:
+            self._count(entry, -1.0)
+
+    def allocate(self, job: str, amounts: Resources) -> None:
+        """Note what an entered job was given."""
+        before = self.entries[job]
+        entry = Entry(
+            queue=before.queue,
+            minimum=before.minimum,
+            allocated=dict(amounts),
+            pending=over(before.pending, amounts),
+        )
+        self._count(before, -1.0)
+        self._count(entry, 1.0)
+        self.entries[job] = entry
+        if entry.queue is None:
+            self._unstated[job] = entry
+
+    def _count(self, entry: Entry, sign: float) -> None:
+        queue = entry.queue or "default"
+        add(self._used, entry.allocated, sign)
+        add(self._waiting, over(entry.minimum, entry.allocated), sign)
+        if entry.queue is not None:
+            add(self._held.setdefault(queue, {}), entry.minimum, sign)
+        add(self._request.setdefault(queue, {}), entry.allocated, sign)
+        add(self._request[queue], entry.pending, sign)
+        add(self._allocated.setdefault(queue, {}), entry.allocated, sign)
 
     def ceiling(self, queue: str) -> Amounts:
         """Give the most a queue may hold: its capability, and the total less the guarantees of the others."""
@@ -79,15 +131,14 @@ class QueueBook:
         return most
 
     def shortage(self, queue: str, minimum: Resources) -> Shortage | None:
-        """Say why a job with this minimum may not enter; None when it may. Only resources it asks are compared."""
+        """Say why a job with this minimum may not enter; None when it may. Only resources it asks are compared.
+
+        A job whose queue nobody stated counts in every queue that could hold it.
+        """
         ceiling = self.ceiling(queue)
-        held: Amounts = {}
-        inqueue: Amounts = {}
-        used: Amounts = dict(self.foreign)
-        for entry in self.entries.values():
-            add(inqueue, over(entry.minimum, entry.allocated))
-            add(used, entry.allocated)
-            if self._counts_in(entry, queue, ceiling):
+        held = dict(self._held.get(queue, {}))
+        for entry in self._unstated.values():
+            if not any(exceeds(amount, ceiling.get(name, 0.0)) for name, amount in entry.allocated.items()):
                 add(held, entry.minimum)
         own = self.queues.get(queue)
         limited = own is not None and own.capability is not None
@@ -100,50 +151,28 @@ class QueueBook:
                     resource=name, asked=asked, held=held.get(name, 0.0), ceiling=ceiling.get(name, 0.0), whose=whose
                 )
             most = OVERCOMMIT_FACTOR * self.total.get(name, 0.0)
-            taken = used.get(name, 0.0) + inqueue.get(name, 0.0)
+            taken = self._used.get(name, 0.0) + self._waiting.get(name, 0.0) + self.foreign.get(name, 0.0)
             if exceeds(asked + taken, most):
                 return Shortage(
                     resource=name, asked=asked, held=taken, ceiling=most, whose=f"{OVERCOMMIT_FACTOR} times the cluster"
                 )
         return None
 
-    def _counts_in(self, entry: Entry, queue: str, ceiling: Resources) -> bool:
-        """A job whose queue nobody stated counts in every queue that could hold it."""
-        if entry.queue is not None:
-            return entry.queue == queue
-        return not any(exceeds(amount, ceiling.get(name, 0.0)) for name, amount in entry.allocated.items())
-
-    def enter(self, job: str, queue: str | None, minimum: Resources, request: Resources) -> None:
-        """Note that a job entered: it holds its minimum from now on, placed or not."""
-        self.entries[job] = Entry(queue=queue, minimum=dict(minimum), pending=dict(request))
-
-    def allocate(self, job: str, amounts: Resources) -> None:
-        """Note what an entered job was given."""
-        entry = self.entries[job]
-        entry.allocated = dict(amounts)
-        entry.pending = over(entry.pending, amounts)
-
     def remaining(self, queue: str) -> Amounts:
         """Give what the queue may still be given: its share (by weight, at most its requests) less what it holds."""
-        requests: dict[str, Amounts] = {}
-        allocated: dict[str, Amounts] = {}
-        for entry in self.entries.values():
-            name = entry.queue or "default"
-            request, held = requests.setdefault(name, {}), allocated.setdefault(name, {})
-            add(request, entry.allocated)
-            add(request, entry.pending)
-            add(held, entry.allocated)
-        deserved = self._deserved(requests)
-        return {
-            name: amount - allocated.get(queue, {}).get(name, 0.0) for name, amount in deserved.get(queue, {}).items()
-        }
+        held = self._allocated.get(queue, {})
+        deserved = self._deserved(self._request).get(queue, {})
+        return {name: amount - held.get(name, 0.0) for name, amount in deserved.items()}
 
     def _deserved(self, requests: Mapping[str, Amounts]) -> dict[str, Amounts]:
         """Share the cluster by weight, each queue at most its request and its ceiling, what is left shared again."""
         ceilings = {queue: self.ceiling(queue) for queue in requests}
         weights = {queue: self.queues[queue].weight if queue in self.queues else 1 for queue in requests}
         share: dict[str, Amounts] = {queue: {} for queue in requests}
+        asked = {name for sums in requests.values() for name, amount in sums.items() if amount > 0}
         for name, total in self.total.items():
+            if name not in asked:
+                continue
             left, open_queues = total, sorted(requests)
             while open_queues and left > _ROUNDING * max(total, 1.0):
                 weight = sum(weights[q] for q in open_queues)

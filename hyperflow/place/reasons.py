@@ -124,19 +124,17 @@ def _tightest(search: Search, room: Room, job: JobRecord, allowed: Counts) -> tu
 def _node_rules(session: Session, job: JobRecord, room: Room) -> str:
     """Count the nodes that rules or plain size keep the job's pods off."""
     reasons: Counter[str] = Counter()
-    for task in job.tasks:
-        if not task.shape.demand:
-            continue
-        row = room.vector(task.shape.demand)
-        slots = room.slots(row)
-        for at, node in enumerate(session.nodes):
-            why = why_not(node, task.shape)
-            if not why and not slots[at]:
-                short = [n for n, a in task.shape.demand.items() if room.idle[at, room.column[n]] < a]
-                why = f"too little {short[0]}" if short else ""
-            if why:
-                reasons[why] += 1
-        break
+    task = next(t for t in job.tasks if t.shape.demand)
+    row, usable = room.vector(task.shape.demand), room.usable(task.shape)
+    for at in np.flatnonzero(~usable).tolist():
+        reasons[why_not(session.nodes[at], task.shape)] += 1
+    short = np.flatnonzero(usable & (room.slots(row) == 0))
+    left = np.ones(len(short), dtype=np.bool_)
+    for name, amount in sorted(task.shape.demand.items()):
+        lacking = left & (room.idle[short, room.column[name]] < amount)
+        reasons[f"too little {name}"] += int(lacking.sum())
+        left &= ~lacking
+    reasons = +reasons
     if not reasons:
         return ""
     listed = ", ".join(f"{count} by {why}" for why, count in reasons.most_common(3))

@@ -38,7 +38,10 @@ class Room:
         sizes = np.array([len(d.nodes) for d in tree.domains], dtype=np.int64)
         self._filled = sizes > 0
         self._starts = (np.cumsum(sizes) - sizes)[self._filled]
-        self._owners = [np.array(own, dtype=np.int64) for own in tree.owners]
+        self._num_domains = len(tree.domains)
+        depth = max((len(own) for own in tree.owners), default=1)
+        padded = [(*own, *[self._num_domains] * (depth - len(own))) for own in tree.owners]
+        self._owners = np.array(padded, dtype=np.int64).reshape(len(nodes), depth)
         self.domain_allocatable: Numbers = self.sum_by_domain(self.allocatable)
         self.domain_idle: Numbers = self.domain_allocatable.copy()
         self.nodes_of = [np.array(d.nodes, dtype=np.int64) for d in tree.domains]
@@ -79,14 +82,16 @@ class Room:
         row[-1] = num_pods
         return row
 
-    def take(self, node: int, demand: Numbers, count: int) -> None:
-        """Use (or with a negative count give back) room for pods on a node."""
-        self.idle[node] -= demand * count
-        self.domain_idle[self._owners[node]] -= demand * count
+    def take(self, nodes: Counts, demand: Numbers, counts: Counts) -> None:
+        """Use (or with negative counts give back) room for pods on nodes; a node stands at most once."""
+        self.idle[nodes] -= counts[:, None] * demand
+        self.domain_idle -= self.spread(nodes, counts)[:, None] * demand
 
-    def owners_of(self, node: int) -> Counts:
-        """Give the domains that hold the node."""
-        return self._owners[node]
+    def spread(self, nodes: Counts, values: Counts) -> Numbers:
+        """Sum values of some nodes over every domain that holds them."""
+        weights = np.repeat(values, self._owners.shape[1])
+        sums = np.bincount(self._owners[nodes].ravel(), weights, self._num_domains + 1)
+        return sums[: self._num_domains].astype(np.float64)
 
     def usable(self, shape: PodShape) -> NDArray[np.bool_]:
         """Say for every node whether the shape's rules allow it, resources apart."""

@@ -17,7 +17,7 @@ from hyperflow.place.gang import Gang, Group, Pod, groups_of, minimum_resources
 from hyperflow.place.records import JobRecord, TopologyLimit
 from hyperflow.place.room import Counts, Numbers, Room
 
-DRY_RUNS = 8  # most job domains of one tier that are compared by a full trial; the rest by their estimate
+DRY_RUNS = 2  # job domains of one tier that are compared by a full trial, the most promising first
 Bound = list[tuple[Pod, int]]  # pods and the index of their node
 
 
@@ -106,24 +106,46 @@ class Search:
             eligible = self._promising(eligible)
             if not len(eligible):
                 continue
-            scores = self.room.fullness(self._sum(self.groups[0].pods), eligible)
-            ranked = self._rank(eligible, scores)
-            best: tuple[float, int] | None = None
-            tried = 0
-            for domain in ranked:
-                placed, score = self._try(domain)
-                self._undo_all(placed)
-                if score is not None:
-                    tried += 1
-                    if best is None or score > best[0] + 1e-9:
-                        best = (score, domain)
-                if tried >= (1 if len(self.groups) == 1 else DRY_RUNS):
-                    break
+            best = self._best_of(eligible)
             if best is not None:
-                self._count_ties(eligible, scores, best[1])
-                placed, _ = self._try(best[1])
-                return best[1], placed
+                return best
         return tree.top, None
+
+    def _best_of(self, domains: Counts) -> tuple[int, dict[int, Bound]] | None:
+        """Place the job in the best of the domains that make it ready; the most promising few are compared."""
+        scores = self._estimate(domains)
+        ranked = self._rank(domains, scores)
+        found: list[tuple[float, int]] = []
+        placed: dict[int, Bound] = {}
+        for domain in ranked:
+            placed, score = self._try(domain)
+            if score is not None:
+                found.append((score, domain))
+                if len(self.groups) == 1 or len(found) == DRY_RUNS or domain == ranked[-1]:
+                    break
+            self._undo_all(placed)
+        if not found:
+            return None
+        best = max(found, key=lambda item: (round(item[0], 9), -found.index(item)))[1]
+        if found[-1][1] != best:
+            self._undo_all(placed)
+        if found[-1][1] != best or not self.gang.ready():
+            placed, _ = self._try(best)
+        self._count_ties(domains, scores, best)
+        return best, placed
+
+    def _estimate(self, domains: Counts) -> Numbers:
+        """Score job domains: by their own fullness, or by that of the best domain inside for the first partition."""
+        first = self.groups[0]
+        wanted = self._sum(first.pods)
+        tier = resolve_tier(self.room.tree, first.limit)
+        if first.partition is None or tier is None:
+            return self.room.fullness(wanted, domains)
+        everywhere = np.arange(len(self.room.tree.domains), dtype=np.int64)
+        inner = self.room.fullness(wanted, everywhere)
+        inner[(self.room.tiers > tier) | (self._demand_of[first.pods[0][0]].by_domain < len(first.pods))] = -1.0
+        under = [self.room.allowed(int(domain), tier) for domain in domains]
+        return np.array([max((float(inner[level].max()) for level in levels), default=-1.0) for levels in under])
 
     def _tiers(self, root: int, tier: int | None) -> Iterator[Counts]:
         """Give the domains below a root that the tier allows, tier by tier upwards; without a tier the root alone."""
@@ -280,16 +302,15 @@ class Search:
         if min(allowed, int(demand.by_domain[domain])) < must:
             return []
         nodes = self.room.nodes_of[domain]
-        nodes = nodes[demand.slots[nodes] > 0]
-        bound: Bound = []
-        waiting = list(pods[:allowed])
-        for node in self._node_order(demand, nodes):
-            count = min(int(demand.slots[node]), len(waiting) - len(bound))
-            if count <= 0:
-                break
-            bound += [(pod, node) for pod in waiting[len(bound) : len(bound) + count]]
-            self._take(demand.row, node, count)
-        self.gang.note(group, [pod for pod, _ in bound])
+        nodes = self._node_order(demand, nodes[demand.slots[nodes] > 0])
+        slots = demand.slots[nodes]
+        wanted = min(allowed, len(pods))
+        counts = np.clip(wanted - (np.cumsum(slots) - slots), 0, slots)
+        used = counts > 0
+        nodes, counts = nodes[used], counts[used]
+        self._take(demand.row, nodes, counts)
+        bound = list(zip(pods, np.repeat(nodes, counts).tolist(), strict=False))
+        self.gang.note(group, pods[: len(bound)])
         return bound
 
     def _fill_mixed(self, domain: int, group: Group, stop_when_ready: bool) -> Bound:
@@ -309,13 +330,13 @@ class Search:
                 if self.job.minimum >= self.job.num_pods:
                     break
                 continue
-            node = self._node_order(demand, fitting)[0]
-            bound.append((pod, node))
-            self._take(demand.row, node, 1)
+            node = self._node_order(demand, fitting)[:1]
+            bound.append((pod, int(node[0])))
+            self._take(demand.row, node, np.ones(1, dtype=np.int64))
             self.gang.note_pod(pod)
         return bound
 
-    def _node_order(self, demand: Demand, nodes: Counts) -> list[int]:
+    def _node_order(self, demand: Demand, nodes: Counts) -> Counts:
         """Order nodes: those in no HyperNode, then fullest lowest domain, then fullest node, then name."""
         leaves = self.room.leaf_of[nodes]
         outside = leaves == self.room.tree.top
@@ -323,7 +344,7 @@ class Search:
         node_score = self.room.node_fullness(demand.row, nodes)
         ties = -nodes if self.reverse else nodes
         order = np.lexsort((ties, -node_score, -leaves if self.reverse else leaves, -leaf_score, ~outside))
-        return [int(n) for n in nodes[order]]
+        return nodes[order]
 
     def _quota_pods(self, row: Numbers) -> int:
         wanted = np.flatnonzero(row[:-1] > 0)
@@ -332,28 +353,25 @@ class Search:
         most = np.floor(self.quota[wanted] / row[wanted] + 1e-9).min()
         return int(max(0, min(most, self.job.num_pods)))
 
-    def _take(self, row: Numbers, node: int, count: int) -> None:
-        self.room.take(node, row, count)
-        self.quota -= row * count
-        self._refresh(node)
-
-    def _refresh(self, node: int) -> None:
-        """Recount the slots of a node that changed, and of its domains."""
+    def _take(self, row: Numbers, nodes: Counts, counts: Counts) -> None:
+        """Use room on nodes, and recount the slots of these and of their domains."""
+        self.room.take(nodes, row, counts)
+        self.quota -= row * counts.sum()
         for demand in self._demands:
-            now = int(self.room.slots(demand.row, np.array([node]))[0]) if demand.usable[node] else 0
-            change = now - int(demand.slots[node])
-            if change:
-                demand.slots[node] = now
-                demand.by_domain[self.room.owners_of(node)] += change
+            now = np.where(demand.usable[nodes], self.room.slots(demand.row, nodes), 0)
+            change = now - demand.slots[nodes]
+            demand.slots[nodes] = now
+            demand.by_domain += self.room.spread(nodes, change).astype(np.int64)
 
     def _undo_all(self, placed: dict[int, Bound]) -> None:
         for at, bound in placed.items():
             self._undo(self.groups[at], bound)
 
     def _undo(self, group: Group, bound: Bound) -> None:
-        counts: dict[tuple[int, int], int] = {}
+        by_task: dict[int, list[int]] = {}
         for (task, _), node in bound:
-            counts[task, node] = counts.get((task, node), 0) + 1
-        for (task, node), count in counts.items():
-            self._take(self._demand_of[task].row, node, -count)
+            by_task.setdefault(task, []).append(node)
+        for task, held in by_task.items():
+            nodes, counts = np.unique(np.array(held, dtype=np.int64), return_counts=True)
+            self._take(self._demand_of[task].row, nodes, -counts)
         self.gang.note(group, [pod for pod, _ in bound], -1)

@@ -1,6 +1,7 @@
 """One cluster while jobs are placed on it: nodes that take part, what is free, who entered which queue."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +12,8 @@ from hyperflow.place.queues import Amounts, QueueBook, Shortage, add, exceeds
 from hyperflow.place.records import ClusterRecord, JobRecord, NodeRecord
 from hyperflow.place.room import Numbers, Room
 from hyperflow.place.search import Bound, Search
+
+NO_JOB = "pods of no job"
 
 
 def job_key(namespace: str, name: str) -> str:
@@ -37,21 +40,28 @@ class Attempt:
 
 @dataclass(slots=True, kw_only=True)
 class Holder:
-    """A job that holds nodes, with what to give back when it ends."""
+    """A job that holds nodes: per kind of pod, the row it uses and how many pods stand on each node."""
 
     name: str
-    pods: list[tuple[int, Numbers]] = field(default_factory=lambda: list[tuple[int, Numbers]]())
+    pods: list[tuple[Numbers, Counter[int]]] = field(default_factory=lambda: list[tuple[Numbers, Counter[int]]]())
 
     @property
     def num_nodes(self) -> int:
         """Nodes on which it has pods."""
-        return len({node for node, _ in self.pods})
+        return len({node for _, counts in self.pods for node in counts})
+
+    def apply(self, room: Room, sign: int) -> None:
+        """Take the job's room, or with -1 give it back."""
+        for row, counts in self.pods:
+            nodes = np.fromiter(counts.keys(), dtype=np.int64, count=len(counts))
+            numbers = np.fromiter(counts.values(), dtype=np.int64, count=len(counts))
+            room.take(nodes, row, numbers * sign)
 
 
 class Session:
     """A cluster with its running pods; jobs are tried on it one after the other."""
 
-    def __init__(self, cluster: ClusterRecord, jobs: Iterable[JobRecord], *, reverse: bool = False) -> None:
+    def __init__(self, cluster: ClusterRecord, jobs: Sequence[JobRecord], *, reverse: bool = False) -> None:
         self.cluster, self.reverse = cluster, reverse
         self.left_out = nodes_left_out(cluster)
         self.nodes: list[NodeRecord] = sorted(
@@ -65,27 +75,31 @@ class Session:
         total: Amounts = {}
         for node in self.nodes:
             add(total, node.allocatable)
-        foreign: Amounts = {}
-        self.book = QueueBook(total, cluster.queues, foreign)
-        self._add_running()
+        self.book = QueueBook(total, cluster.queues, {})
+        self._add_running(jobs)
 
-    def _add_running(self) -> None:
+    def _add_running(self, jobs: Sequence[JobRecord]) -> None:
         pods = [p for p in self.cluster.pods if p.node in self.index]
         queues = {job_key(p.namespace, p.job): p.queue for p in pods if p.job and p.queue}
         limited = any(q.capability for q in self.cluster.queues)
+        known = {job_key(job.namespace, job.name): job for job in jobs}
+        kinds: dict[tuple[str, tuple[tuple[str, float], ...]], Counter[int]] = {}
+        held: dict[str, Amounts] = {}
         for pod in pods:
-            name = job_key(pod.namespace, pod.job) if pod.job else "pods of no job"
-            row = self.room.vector(pod.requests)
-            self.room.take(self.index[pod.node], row, 1)
-            self.holders.setdefault(name, Holder(name=name)).pods.append((self.index[pod.node], row))
-            if pod.job is None:
-                add(self.book.foreign, pod.requests)
+            name = job_key(pod.namespace, pod.job) if pod.job else NO_JOB
+            kinds.setdefault((name, tuple(sorted(pod.requests.items()))), Counter())[self.index[pod.node]] += 1
+            add(held.setdefault(name, {}), pod.requests)
+        for (name, requests), counts in kinds.items():
+            self.holders.setdefault(name, Holder(name=name)).pods.append((self.room.vector(dict(requests)), counts))
+        for name, holder in self.holders.items():
+            holder.apply(self.room, 1)
+            if name == NO_JOB:
+                self.book.foreign = held[name]
                 continue
-            if name not in self.book.entries:
-                self.book.enter(name, queues.get(name, None if limited else "default"), {}, {})
-            entry = self.book.entries[name]
-            add(entry.allocated, pod.requests)
-            entry.minimum = entry.allocated
+            job = known.get(name)
+            queue = job.queue if job else queues.get(name, None if limited else "default")
+            self.book.enter(name, queue, minimum_resources(job) if job else held[name], held[name])
+            self.book.allocate(name, held[name])
 
     def try_job(self, job: JobRecord, room: Room | None = None, book: QueueBook | None = None) -> Attempt:
         """Try a job; when it is ready its pods take room, and once it entered it holds its share of the queue."""
@@ -113,19 +127,23 @@ class Session:
     def keep(self, job: JobRecord, attempt: Attempt) -> None:
         """Remember what a placed job holds."""
         key = job_key(job.namespace, job.name)
+        counts = [Counter[int]() for _ in job.tasks]
+        for (task, _), node in attempt.bound:
+            counts[task][node] += 1
         rows = [self.room.vector(task.shape.demand) for task in job.tasks]
-        self.holders[key] = Holder(name=key, pods=[(node, rows[task]) for (task, _), node in attempt.bound])
+        self.holders[key] = Holder(name=key, pods=[(r, c) for r, c in zip(rows, counts, strict=True) if c])
 
     def try_without(self, job: JobRecord, gone: Sequence[str]) -> bool:
         """Say whether the job would fit now if some holders ended; nothing is changed."""
+        book = self.book.without([*gone, job_key(job.namespace, job.name)])
+        if NO_JOB in gone:
+            book.foreign = {}
+        if book.shortage(job.queue, minimum_resources(job)):
+            return False
         room = self.room.copied()
         for name in gone:
             if name in self.holders:
-                for node, row in self.holders[name].pods:
-                    room.take(node, row, -1)
-        book = self.book.without({*gone, job_key(job.namespace, job.name)})
-        if "pods of no job" in gone:
-            book.foreign = {}
+                self.holders[name].apply(room, -1)
         return self.try_job(job, room, book).ready
 
     def try_empty(self, job: JobRecord) -> Attempt:
