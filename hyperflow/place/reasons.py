@@ -15,7 +15,7 @@ from hyperflow.place.room import Counts, Room
 from hyperflow.place.search import Search, resolve_tier
 from hyperflow.place.session import Attempt, Session
 
-MOST_SINGLE_TRIALS = 8  # holders that are each tried alone before several are tried together
+MOST_SINGLE_TRIALS = 4  # smaller holders that are tried alone once the largest is known to be enough
 _GIB = 1024**3
 
 
@@ -142,25 +142,43 @@ def _node_rules(session: Session, job: JobRecord, room: Room) -> str:
 
 
 def blockers(session: Session, job: JobRecord) -> list[str]:
-    """Find few holders whose end would let the job in: one if one is enough, else the first so many that are."""
+    """Find few holders whose end would let the job in: a small one if one is enough, else the largest few together.
+
+    The job is known to fit when all have ended. Larger holders are taken to help more, so the answer is small, not
+    proven smallest; it was tried.
+    """
     waiting = [name for name in session.book.entries if name not in session.holders]
-    names = [*session.holders, *waiting]
-    names.sort(key=lambda n: -session.holders[n].num_nodes if n in session.holders else 0)
-    for name in sorted(names, key=lambda n: session.holders[n].num_nodes if n in session.holders else 0)[
-        :MOST_SINGLE_TRIALS
-    ]:
-        if session.try_without(job, [name]):
-            return [name]
-    low, high = 1, len(names)
-    if not names or not session.try_without(job, names):
+    sizes = {name: session.holders[name].num_nodes for name in session.holders}
+    names = sorted([*sizes, *waiting], key=lambda name: -sizes.get(name, 0))
+    if not names:
         return []
+    if session.try_without(job, names[:1]):
+        return [_smaller_single(session, job, names)]
+    count = 2
+    while count < len(names) and not session.try_without(job, names[:count]):
+        count *= 2
+    low, high = count // 2 + 1, min(count, len(names))
     while low < high:
         middle = (low + high) // 2
         if session.try_without(job, names[:middle]):
             high = middle
         else:
             low = middle + 1
-    return names[:low] if session.try_without(job, names[:low]) else names
+    return names[:low]
+
+
+def _smaller_single(session: Session, job: JobRecord, names: Sequence[str]) -> str:
+    """Of holders by falling size, the first of which is enough, find a smaller one that is enough too."""
+    good, bad = 0, len(names)
+    for _ in range(MOST_SINGLE_TRIALS):
+        middle = (good + bad) // 2
+        if middle == good:
+            break
+        if session.try_without(job, [names[middle]]):
+            good = middle
+        else:
+            bad = middle
+    return names[good]
 
 
 def smallest_change(session: Session, job: JobRecord) -> str:

@@ -17,7 +17,6 @@ from hyperflow.place.gang import Gang, Group, Pod, groups_of, minimum_resources
 from hyperflow.place.records import JobRecord, TopologyLimit
 from hyperflow.place.room import Counts, Numbers, Room
 
-DRY_RUNS = 2  # job domains of one tier that are compared by a full trial, the most promising first
 Bound = list[tuple[Pod, int]]  # pods and the index of their node
 
 
@@ -112,30 +111,21 @@ class Search:
         return tree.top, None
 
     def _best_of(self, domains: Counts) -> tuple[int, dict[int, Bound]] | None:
-        """Place the job in the best of the domains that make it ready; the most promising few are compared."""
+        """Place the job in the most promising of the domains that make it ready."""
         scores = self._estimate(domains)
-        ranked = self._rank(domains, scores)
-        found: list[tuple[float, int]] = []
-        placed: dict[int, Bound] = {}
-        for domain in ranked:
-            placed, score = self._try(domain)
-            if score is not None:
-                found.append((score, domain))
-                if len(self.groups) == 1 or len(found) == DRY_RUNS or domain == ranked[-1]:
-                    break
-            self._undo_all(placed)
-        if not found:
-            return None
-        best = max(found, key=lambda item: (round(item[0], 9), -found.index(item)))[1]
-        if found[-1][1] != best:
-            self._undo_all(placed)
-        if found[-1][1] != best or not self.gang.ready():
-            placed, _ = self._try(best)
-        self._count_ties(domains, scores, best)
-        return best, placed
+        for domain in self._rank(domains, scores):
+            placed = self._try(domain)
+            if placed is not None:
+                self._count_ties(domains, scores, domain)
+                return domain, placed
+        return None
 
     def _estimate(self, domains: Counts) -> Numbers:
-        """Score job domains: by their own fullness, or by that of the best domain inside for the first partition."""
+        """Score job domains as the scheduler does: by the domains that their groups would go to.
+
+        With partitions that is the fullest domain inside that takes the first one, and then the job domain's own
+        fullness: an estimate of the sum over all partitions, which the scheduler finds by placing all of them.
+        """
         first = self.groups[0]
         wanted = self._sum(first.pods)
         tier = resolve_tier(self.room.tree, first.limit)
@@ -145,7 +135,8 @@ class Search:
         inner = self.room.fullness(wanted, everywhere)
         inner[(self.room.tiers > tier) | (self._demand_of[first.pods[0][0]].by_domain < len(first.pods))] = -1.0
         under = [self.room.allowed(int(domain), tier) for domain in domains]
-        return np.array([max((float(inner[level].max()) for level in levels), default=-1.0) for levels in under])
+        best = np.array([max((float(inner[level].max()) for level in levels), default=-1.0) for levels in under])
+        return best + 1e-6 * self.room.fullness(wanted, domains)
 
     def _tiers(self, root: int, tier: int | None) -> Iterator[Counts]:
         """Give the domains below a root that the tier allows, tier by tier upwards; without a tier the root alone."""
@@ -184,20 +175,20 @@ class Search:
         order = np.lexsort((-rank if self.reverse else rank, -scores))
         return [int(d) for d in domains[order]]
 
-    def _try(self, domain: int) -> tuple[dict[int, Bound], float | None]:
-        """Place groups inside the domain until the job is ready; the score is None when it is not."""
+    def _try(self, domain: int) -> dict[int, Bound] | None:
+        """Place groups inside the domain until the job is ready; None, and nothing placed, when it is not."""
         placed: dict[int, Bound] = {}
-        total = 0.0
         for at, group in enumerate(self.groups):
-            bound, score = self._place_group(group, domain)
+            bound = self._place_group(group, domain)
             if bound:
                 placed[at] = bound
-                total += score
             if self.gang.ready():
-                return placed, total
-        return placed, None
+                return placed
+        for at, bound in placed.items():
+            self._undo(self.groups[at], bound)
+        return None
 
-    def _place_group(self, group: Group, root: int) -> tuple[Bound, float]:
+    def _place_group(self, group: Group, root: int) -> Bound:
         """Place one group in the lowest tier's fullest domain under the root that takes it; empty when none does."""
         wanted = self._sum(group.pods)
         tier = resolve_tier(self.room.tree, group.limit)
@@ -212,14 +203,14 @@ class Search:
             for domain in ranked:
                 bound = self._fill(domain, group, until_ready=True)
                 if bound:
-                    return bound, self._count_ties(eligible, scores, domain)
-        return [], 0.0
+                    self._count_ties(eligible, scores, domain)
+                    return bound
+        return []
 
-    def _count_ties(self, domains: Counts, scores: Numbers, chosen: int) -> float:
-        """Note how many others were as good as the chosen domain; give its score."""
+    def _count_ties(self, domains: Counts, scores: Numbers, chosen: int) -> None:
+        """Note how many others were as good as the chosen domain."""
         score = float(scores[domains == chosen][0])
         self.tied += int(np.sum(np.abs(scores - score) <= 1e-9)) - 1
-        return score
 
     def _counts_suffice(self, group: Group, domains: Counts) -> NDArray[np.bool_]:
         keep = np.ones(len(domains), dtype=np.bool_)
@@ -257,7 +248,7 @@ class Search:
             if not left.pods or (group.whole and done):
                 continue
             if group.whole:
-                bound, _ = self._place_group(left, root)
+                bound = self._place_group(left, root)
             else:
                 bound = self._fill(root, left, until_ready=False)
             if bound:
@@ -362,10 +353,6 @@ class Search:
             change = now - demand.slots[nodes]
             demand.slots[nodes] = now
             demand.by_domain += self.room.spread(nodes, change).astype(np.int64)
-
-    def _undo_all(self, placed: dict[int, Bound]) -> None:
-        for at, bound in placed.items():
-            self._undo(self.groups[at], bound)
 
     def _undo(self, group: Group, bound: Bound) -> None:
         by_task: dict[int, list[int]] = {}
