@@ -1,10 +1,10 @@
 """How fast jobs are placed on large trees, beside a plain first fit that knows no domains.
 
-    python benchmarks/place.py [--nodes 2500 5000 10000] [--jobs 500]
+    python benchmarks/place.py [--nodes 2500 5000 10000] [--nodes-per-job 20]
 
 Racks of 16 nodes, rows of 16 racks, one top; jobs of 2 to 8 partitions, hard in a rack each, hard in a row together.
-Prints CPU seconds of the placer (reasons and second run for ties included), of first fit, and how many jobs each placed
-and how many of the jobs that first fit placed have their partitions whole in one rack.
+Jobs grow with nodes, so that linear growth shows. Prints CPU seconds of the placer (reasons and second run for ties
+included) and of first fit, how many jobs each placed, and in how many of first fit's jobs each partition is in one rack.
 """
 
 import argparse
@@ -87,11 +87,11 @@ def main() -> None:
     """Time both on growing clusters."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int, nargs="+", default=[2500, 5000, 10000])
-    parser.add_argument("--jobs", type=int, default=500)
+    parser.add_argument("--nodes-per-job", type=int, default=20)
     args = parser.parse_args()
     print("nodes   jobs  place s  fits  later  never  first-fit s  placed  racks kept")
     for count in args.nodes:
-        cluster, jobs = make_cluster(count), make_jobs(args.jobs)
+        cluster, jobs = make_cluster(count), make_jobs(count // args.nodes_per_job)
         begin = time.process_time()
         report = place_jobs([cluster], jobs)
         middle = time.process_time()
@@ -100,7 +100,7 @@ def main() -> None:
         verdicts = [placement.verdict for placement in report.placements]
         counts = [verdicts.count(v) for v in ("fits", "later", "never")]
         print(
-            f"{count:5d} {args.jobs:6d} {middle - begin:8.2f} {counts[0]:5d} {counts[1]:6d} {counts[2]:6d} "
+            f"{count:5d} {len(jobs):6d} {middle - begin:8.2f} {counts[0]:5d} {counts[1]:6d} {counts[2]:6d} "
             f"{end - middle:12.2f} {plain:7d} {whole:11d}"
         )
 

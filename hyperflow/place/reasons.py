@@ -13,7 +13,7 @@ from hyperflow.place.queues import Shortage
 from hyperflow.place.records import JobRecord, TopologyLimit
 from hyperflow.place.room import Counts, Room
 from hyperflow.place.search import Search, resolve_tier
-from hyperflow.place.session import Attempt, Session
+from hyperflow.place.session import NO_JOB, Attempt, Session
 
 MOST_SINGLE_TRIALS = 4  # smaller holders that are tried alone once the largest is known to be enough
 _GIB = 1024**3
@@ -44,8 +44,9 @@ def explain_later(session: Session, job: JobRecord, attempt: Attempt, ends: Sequ
         return f"fits later, not now: {short}; it fits when all else has ended"
     held = sum(session.holders[name].num_nodes for name in ends if name in session.holders)
     shown = ", ".join(ends[:5]) + (f" and {len(ends) - 5} more" if len(ends) > 5 else "")
-    verb = "ends" if len(ends) == 1 else "end"
-    return f"fits later, not now: {short}; it fits when {shown} {verb} ({held} nodes held)"
+    verb = "ends" if len(ends) == 1 and ends[0] != NO_JOB else "end"
+    nodes = f" ({held} node{'s' if held > 1 else ''} held)" if held else " (only a share of the queue is held)"
+    return f"fits later, not now: {short}; it fits when {shown} {verb}{nodes}"
 
 
 def explain_never(session: Session, job: JobRecord, attempt: Attempt) -> str:
