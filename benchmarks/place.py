@@ -4,7 +4,7 @@
 
 Racks of 16 nodes, rows of 16 racks, one top; jobs of 2 to 8 partitions, hard in a rack each, hard in a row together.
 Jobs grow with nodes, so that linear growth shows. Prints CPU seconds of the placer (reasons and second run for ties
-included) and of first fit, how many jobs each placed, and in how many of first fit's jobs each partition is in one rack.
+included) and of first fit, how many jobs each placed, and how many of first fit's keep each partition in one rack.
 """
 
 import argparse
