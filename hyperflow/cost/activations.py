@@ -15,6 +15,8 @@ def kept_bytes(layer: Layer, hidden: int, sequence_length: int, settings: CostSe
     share = 1 / degrees.tp if settings.sequence_parallel else 1.0
     if settings.recompute == "full":
         return 2 * tokens * hidden * share
+    if settings.recompute == "operations":
+        return tokens * _alternate_bytes(layer, hidden, settings)
     return saved_bytes(layer, hidden, sequence_length, settings)
 
 
@@ -34,6 +36,33 @@ def saved_bytes(layer: Layer, hidden: int, sequence_length: int, settings: CostS
     if layer.experts is not None:
         per_token += _experts(layer.experts, hidden, settings) / degrees.tp
     return tokens * per_token
+
+
+def _alternate_bytes(layer: Layer, hidden: int, settings: CostSettings) -> float:
+    """Bytes per token when every second product is recomputed: block input, query, value, attention core, gate, down.
+
+    Source: torchtitan's per-operation policy, which saves the products 1, 3, 5 and 7 of a gated layer.
+    """
+    tp = settings.degrees.tp
+    share = 1 / tp if settings.sequence_parallel else 1.0
+    kept = 4 * hidden * share
+    if (a := layer.attention) is not None:
+        value_dim = a.value_head_dim or a.head_dim
+        kept += (2 * a.heads * (a.head_dim + value_dim) + 2 * a.kv_heads * value_dim + 4 * a.heads) / tp
+    if layer.feed_forward is not None:
+        kept += 2 * layer.feed_forward.width / tp
+    if (e := layer.experts) is not None:
+        kept += (2 * e.active * (hidden + e.width) + 2 * e.shared_width) / tp
+    return kept
+
+
+def attention_buffer_bytes(layer: Layer, sequence_length: int, settings: CostSettings) -> float:
+    """Transient squares of unfused attention: the product buffer and two gradients of 16 bits."""
+    if layer.attention is None or settings.attention_kernel == "flash":
+        return 0.0
+    tokens = settings.micro_batch_size * sequence_length / settings.degrees.cp
+    keys = min(layer.attention.window or sequence_length, sequence_length)
+    return 6 * tokens * keys * layer.attention.heads / settings.degrees.tp
 
 
 def _attention(a: Attention, sequence_length: int, settings: CostSettings) -> float:

@@ -1,7 +1,7 @@
 """The cost pass: what each layer of a model costs on one device type under one configuration."""
 
 from hyperflow.catalog.calibration import default_calibration
-from hyperflow.cost.activations import kept_bytes, saved_bytes
+from hyperflow.cost.activations import attention_buffer_bytes, kept_bytes, saved_bytes
 from hyperflow.cost.flops import head_forward_flops, layer_forward_flops
 from hyperflow.cost.operations import (
     Context,
@@ -108,9 +108,7 @@ def layer_part(layer: Layer, context: Context) -> Part:
 def _layer(model: Model, layer: Layer, context: Context) -> tuple[LayerCost, float]:
     settings = context.settings
     part = layer_part(layer, context)
-    repeated = {"none": 0.0, "selective": part.core, "full": part.forward}[settings.recompute]
-    if settings.recompute == "selective" and settings.attention_kernel == "flash":
-        repeated = 0.0  # flash kernels recompute the scores in their backward pass already
+    repeated = _repeated_seconds(part, settings)
     parameters = rank_parameters(layer, settings)
     forward, backward = part.forward, part.backward_input + repeated
     if settings.zero == 3:
@@ -129,6 +127,15 @@ def _layer(model: Model, layer: Layer, context: Context) -> tuple[LayerCost, flo
     )
     backward_seconds = cost.backward_input_seconds + cost.backward_weight_seconds
     return cost, _step_seconds(parameters, backward_seconds, context)
+
+
+def _repeated_seconds(part: Part, settings: CostSettings) -> float:
+    """Forward seconds that the backward pass repeats. Flash kernels recompute scores in their own backward pass."""
+    if settings.recompute == "full":
+        return part.forward
+    if settings.recompute == "operations":
+        return (part.forward - part.core) / 2
+    return part.core if settings.recompute == "selective" and settings.attention_kernel == "unfused" else 0.0
 
 
 def _weight_gather_seconds(parameters: RankParameters, context: Context) -> float:
@@ -196,26 +203,44 @@ def _head(model: Model, context: Context) -> LayerCost:
     part = product + loss + Part(gather, gather)
     tokens = settings.micro_batch_size * model.sequence_length
     hidden_bytes = 4 * context.tokens * model.hidden * context.stream_share
+    if settings.zero == 3:  # gathered weight, its 16-bit gradient, and the buffer that is reduced
+        weight = (4 + settings.gradient_bytes) * model.hidden * columns
+    else:
+        weight = 2 * model.hidden * columns if settings.fused_gradients else 0.0
     return LayerCost(
         forward_seconds=part.forward,
         backward_input_seconds=part.backward_input,
         backward_weight_seconds=part.backward_weight,
         state_bytes=state_bytes(_end_parameters(model, settings, first=False), settings),
-        activation_bytes=(4 if settings.fused_loss else 10) * scores + hidden_bytes,
+        activation_bytes=(4 if settings.fused_loss else 10) * scores + hidden_bytes + weight,
         parameters=model.head_parameters + model.other_parameters,
         model_flops=3 * head_forward_flops(model, tokens),
     )
 
 
 def _working_bytes(model: Model, settings: CostSettings) -> float:
-    """The largest transient need of a layer: its working set under full recompute, gathered weights under ZeRO 3."""
+    """Transient needs beside the activations kept: recomputed or gathered layers, unfused squares, dummy gradients."""
     largest = 0.0
     for run in model.runs:
-        need = 0.0
-        if settings.recompute == "full":
+        need = attention_buffer_bytes(run.layer, model.sequence_length, settings)
+        if settings.recompute in ("full", "operations"):
             need += saved_bytes(run.layer, model.hidden, model.sequence_length, settings)
         if settings.zero == 3:
             parameters = rank_parameters(run.layer, settings)
             need += 4 * (parameters.dense + parameters.expert)
         largest = max(largest, need)
-    return largest
+    return largest + _dummy_gradient_bytes(model, settings)
+
+
+def _dummy_gradient_bytes(model: Model, settings: CostSettings) -> float:
+    """One 16-bit gradient per distinct weight shape (cost-formulas section 4, last but one line)."""
+    if not settings.fused_gradients or settings.zero == 3:
+        return 0.0
+    shapes: set[tuple[str, float]] = set()
+    for run in model.runs:
+        layer = run.layer
+        shapes.add(("mixer", layer.mixer_parameters / settings.degrees.tp))
+        shapes.add(("feed-forward", layer.feed_forward_parameters / settings.degrees.tp))
+        if layer.experts is not None:
+            shapes.add(("expert", layer.expert_parameters / layer.experts.count))
+    return 2 * sum(count for _, count in shapes)

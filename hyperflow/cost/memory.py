@@ -9,7 +9,8 @@ def in_flight(
     """Micro-batches whose activations stage `stage` (from 0) holds at its peak, in units of the whole stage.
 
     Sources: GPipe and 1F1B arXiv 2104.04473 section 2.2; interleaved: Megatron's warm-up of 2(p-i-1)+(v-1)p chunks;
-    zero-bubble arXiv 2401.10241 section 2 and 3. `warmup` is a chosen number of forwards before the first backward.
+    zero-bubble arXiv 2401.10241 sections 2 to 4 (ZB-1p and ZB-2p are searched under limits of p and 2p). `warmup`
+    is a chosen number of forwards before the first backward.
 
     >>> in_flight("1f1b", 0, 4, 32), in_flight("1f1b", 3, 4, 32), in_flight("gpipe", 3, 4, 32)
     (4.0, 1.0, 32.0)
@@ -25,8 +26,10 @@ def in_flight(
         held = (2 * (stages - stage - 1) + (chunks - 1) * stages + 1) / chunks
     elif name in ("zb-h1", "zb-1p", "interleaved-zero-bubble", "zb-v", "dualpipe-v"):
         held = float(stages)
-    elif name in ("zb-h2", "zb-2p"):
+    elif name == "zb-h2":
         held = float(2 * stages - 1)
+    elif name == "zb-2p":
+        held = float(2 * stages)
     elif name == "v-half":
         held = stages / 2 + 1
     elif name == "v-min":

@@ -11,11 +11,13 @@ from hyperflow.ir.plan import Degrees
 class CostSettings:
     """The configuration that layer costs depend on, the device apart.
 
-    `chunks` is the number of model chunks per stage (interleaved schedules). `gradient_bytes` is the width of the
-    gradient buffer. `expert_imbalance` is the load of the busiest expert rank over the mean. `overlap` says that
-    data-parallel communication hides behind the backward pass where it can; ZeRO 3 always overlaps.
-    `fused_loss` keeps no 32-bit copy of the logits. `devices_per_node` is the scale-up domain where the fleet
-    states one (None: the catalogue's).
+    `chunks` is the number of model chunks per stage (interleaved schedules). `recompute` is none, selective (the
+    attention core), operations (every second matrix product and all elementwise work, torchtitan's selective mode)
+    or full. `gradient_bytes` is the width of the gradient buffer. `expert_imbalance` is the load of the busiest
+    expert rank over the mean. `overlap` says that data-parallel communication hides behind the backward pass where
+    it can; ZeRO 3 always overlaps. `fused_loss` keeps no 32-bit copy of the logits. `fused_gradients` (Megatron's
+    default) adds weight gradients in place and keeps one dummy gradient per distinct weight shape.
+    `devices_per_node` is the scale-up domain where the fleet states one (None: the catalogue's).
     """
 
     degrees: Degrees
@@ -33,6 +35,7 @@ class CostSettings:
     expert_imbalance: float = 1.0
     overlap: bool = False
     fused_loss: bool = True
+    fused_gradients: bool = True
     devices_per_node: int | None = None
 
 
