@@ -58,7 +58,7 @@ def _alternate_bytes(layer: Layer, hidden: int, settings: CostSettings) -> float
 
 def attention_buffer_bytes(layer: Layer, sequence_length: int, settings: CostSettings) -> float:
     """Transient squares of unfused attention: the product buffer and two gradients of 16 bits."""
-    if layer.attention is None or settings.attention_kernel == "flash":
+    if layer.attention is None or settings.attention_kernel != "unfused":
         return 0.0
     tokens = settings.micro_batch_size * sequence_length / settings.degrees.cp
     keys = min(layer.attention.window or sequence_length, sequence_length)
@@ -73,7 +73,7 @@ def _attention(a: Attention, sequence_length: int, settings: CostSettings) -> fl
     else:
         keys_values = 2 * a.kv_heads * (a.head_dim + value_dim)
     held = 2 * a.heads * (a.head_dim + value_dim) + keys_values
-    if settings.attention_kernel == "flash":
+    if settings.attention_kernel != "unfused":
         return held + 4 * a.heads
     if settings.recompute == "selective":
         return held

@@ -7,7 +7,6 @@ from hyperflow.cost.operations import (
     Context,
     Part,
     attention,
-    block_communication,
     experts,
     feed_forward,
     hidden_streams,
@@ -28,10 +27,11 @@ from hyperflow.ir.costs import CostSettings, DeviceCosts, LayerCost
 from hyperflow.ir.device import Device
 from hyperflow.spec.model import Layer, Model
 
-ADAM_BYTES = 34
-"""Traffic per parameter of the optimizer step: gradient, master and moments read, master, moments and weight written,
-and the gradient read once more for its norm: 16 + 14 + 4."""
-ZERO_GRADIENT_BYTES = 4
+ADAM_BYTES = 46
+"""Traffic per parameter of the optimizer step, 32-bit values but for the written weight: norm of the gradient 4,
+clipping 8, Adam 16 read and 12 written, master to weight 6."""
+GRADIENT_BYTES = 12
+"""Traffic per parameter of the gradient buffer before that: scaled for the mean (8) and zeroed (4)."""
 
 
 def device_costs(
@@ -75,6 +75,7 @@ def device_costs(
 def make_context(model: Model, rates: Rates, settings: CostSettings) -> Context:
     """Gather what all layers share: tokens per rank and the groups in Megatron's rank order tp-cp-dp-pp."""
     degrees = settings.degrees
+    copies = max((run.layer.experts.active for run in model.runs if run.layer.experts), default=1)
     return Context(
         rates=rates,
         settings=settings,
@@ -83,7 +84,7 @@ def make_context(model: Model, rates: Rates, settings: CostSettings) -> Context:
         tokens=settings.micro_batch_size * model.sequence_length / degrees.cp,
         tensor=rates.group(degrees.tp, 1),
         context=rates.group(degrees.cp, degrees.tp),
-        expert=rates.spread(degrees.ep, 1),
+        expert=rates.spread(degrees.ep, copies),
     )
 
 
@@ -96,12 +97,10 @@ def layer_part(layer: Layer, context: Context) -> Part:
         part += recurrence(context, layer, layer.recurrence)
     if layer.feed_forward is not None:
         part += feed_forward(context, layer.feed_forward.width, layer.feed_forward.gated)
-        part += block_communication(context)
     if layer.experts is not None:
         part += experts(context, layer.experts)
         if layer.experts.shared_width:
             part += feed_forward(context, layer.experts.shared_width, layer.experts.gated)
-            part += block_communication(context)
     return part
 
 
@@ -163,7 +162,7 @@ def _step_seconds(parameters: RankParameters, backward_seconds: float, context: 
     sharded = settings.zero > 0
     updated = parameters.dense / (dense_shards(settings) if sharded else 1)
     updated += parameters.expert / (expert_shards(settings) if sharded else 1)
-    traffic = ADAM_BYTES * updated + ZERO_GRADIENT_BYTES * (parameters.dense + parameters.expert)
+    traffic = ADAM_BYTES * updated + GRADIENT_BYTES * (parameters.dense + parameters.expert)
     return exchange + traffic / rates.memory
 
 
@@ -193,7 +192,8 @@ def _embedding(model: Model, context: Context) -> LayerCost:
 
 def _head(model: Model, context: Context) -> LayerCost:
     """Final norm, logits and loss. One micro-batch's logits are held (16-bit logits and their gradient, 32-bit
-    softmax unless fused; arXiv 2205.05198 section 4.3)."""
+    softmax unless fused; arXiv 2205.05198 section 4.3). An unfused loss also widens the scores to 32 bits and keeps
+    them: 14 bytes a score forward and 8 backward, against 6 and 4."""
     settings = context.settings
     columns = model.vocab / settings.degrees.tp
     product = linear(context, context.tokens, model.hidden, columns)

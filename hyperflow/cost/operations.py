@@ -15,6 +15,11 @@ from hyperflow.spec.model import Attention, Experts, Layer, Recurrence
 FLASH_BACKWARD = 2.5
 """Flash kernels recompute QK^T in the backward pass: five products for two (arXiv 2205.14135, section 3.1)."""
 
+FLASH_1_SHARE = 0.5
+"""First-generation flash kernels reach half the rate of the second (arXiv 2307.08691, section 4.1)."""
+EAGER_STREAMS = 2
+"""A fused elementwise kernel stands for two eager ones: bias and activation, dropout and residual."""
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -70,6 +75,8 @@ def linear(c: Context, rows: float, inner: float, columns: float) -> Part:
 
 def stream(c: Context, forward_bytes: float, backward_bytes: float, kernels: int) -> Part:
     """Elementwise work, both ways."""
+    if not c.settings.fused_elementwise:
+        forward_bytes, backward_bytes = EAGER_STREAMS * forward_bytes, EAGER_STREAMS * backward_bytes
     return Part(c.rates.stream(forward_bytes, kernels), c.rates.stream(backward_bytes, kernels))
 
 
@@ -80,10 +87,23 @@ def hidden_streams(c: Context) -> Part:
     return stream(c, (20 + masks) * values, (28 + masks) * values, 4)
 
 
-def block_communication(c: Context) -> Part:
-    """Gather before and scatter after one tensor-parallel block, both ways (arXiv 2205.05198, section 4.2.2)."""
+def block_communication(c: Context, first: Part, last: Part) -> Part:
+    """Gather before and scatter after one tensor-parallel block, both ways (arXiv 2205.05198, section 4.2.2).
+
+    In the backward pass the reduction of the input gradient runs beside the weight gradient of the block's first
+    product; with sequence parallelism that is half of the traffic, without all of it. Asynchronous TP cuts each
+    exchange into pieces beside the pieces of the product that needs or makes it.
+    """
     seconds = 2 * c.tensor.all_gather(2 * c.tokens * c.hidden)
-    return Part(seconds, seconds)
+    overlap = c.settings.tensor_overlap
+    if overlap == "none" or c.tp == 1:
+        return Part(seconds, seconds)
+    if overlap == "all":
+        forward = max(0.0, seconds / 2 - first.forward) + max(0.0, seconds / 2 - last.forward)
+        backward = max(0.0, seconds / 2 - first.backward_input) + max(0.0, seconds / 2 - last.backward_input)
+        return Part(forward, backward)
+    hidden = min(first.backward_weight, seconds / 2 if c.settings.sequence_parallel else seconds)
+    return Part(seconds, seconds - hidden)
 
 
 def attention(c: Context, layer: Layer, a: Attention) -> Part:
@@ -96,9 +116,10 @@ def attention(c: Context, layer: Layer, a: Attention) -> Part:
         projections = linear(c, c.tokens, c.hidden, columns)
     output = linear(c, c.tokens, a.heads * value_dim / c.tp, c.hidden)
     turned = 4 * c.tokens * (a.heads + a.kv_heads) * a.head_dim / c.tp
-    core = _flash_core(c, layer) if c.settings.attention_kernel == "flash" else _unfused_core(c, a, value_dim)
+    core = _unfused_core(c, a, value_dim) if c.settings.attention_kernel == "unfused" else _flash_core(c, layer)
     exchange = _context_exchange(c, a, value_dim, core)
-    return projections + output + stream(c, turned, turned, 2) + core + exchange + block_communication(c)
+    communication = block_communication(c, projections, output)
+    return projections + output + stream(c, turned, turned, 2) + core + exchange + communication
 
 
 def _mla_projections(c: Context, a: Attention, value_dim: int) -> Part:
@@ -115,7 +136,8 @@ def _mla_projections(c: Context, a: Attention, value_dim: int) -> Part:
 
 
 def _flash_core(c: Context, layer: Layer) -> Part:
-    seconds = attention_core_flops(layer, c.tokens, c.sequence_length) / c.tp / c.rates.attention
+    rate = c.rates.attention * (FLASH_1_SHARE if c.settings.attention_kernel == "flash-1" else 1.0)
+    seconds = attention_core_flops(layer, c.tokens, c.sequence_length) / c.tp / rate
     forward = seconds + c.rates.kernel
     return Part(forward, FLASH_BACKWARD * seconds + 2 * c.rates.kernel, 0.0, forward)
 
@@ -147,20 +169,22 @@ def recurrence(c: Context, layer: Layer, r: Recurrence) -> Part:
     """A state-space or linear-attention mixer: two projections and a scan that also streams its states."""
     width = layer.mixer_parameters / c.hidden / c.tp
     inner = r.inner_width / c.tp
-    projections = linear(c, c.tokens, c.hidden, max(1.0, width - inner)) + linear(c, c.tokens, inner, c.hidden)
+    into = linear(c, c.tokens, c.hidden, max(1.0, width - inner))
+    out = linear(c, c.tokens, inner, c.hidden)
     seconds = scan_flops(layer, c.tokens) / c.tp / c.rates.attention
     streams = stream(c, 16 * c.tokens * inner, 32 * c.tokens * inner, 4)
-    return projections + Part(seconds, 2 * seconds, 0.0, seconds) + streams + block_communication(c)
+    scan = Part(seconds, 2 * seconds, 0.0, seconds)
+    return into + out + scan + streams + block_communication(c, into, out)
 
 
 def feed_forward(c: Context, width: float, gated: bool) -> Part:
-    """Up (and gate), activation, down."""
+    """Up (and gate), activation, down, and their communication over TP."""
     inner = width / c.tp
     matrices = 2 if gated else 1
-    products = linear(c, c.tokens, c.hidden, matrices * inner) + linear(c, c.tokens, inner, c.hidden)
+    up, down = linear(c, c.tokens, c.hidden, matrices * inner), linear(c, c.tokens, inner, c.hidden)
     values = c.tokens * inner
     activation = stream(c, (6 if gated else 4) * values, (10 if gated else 6) * values, 1)
-    return products + activation
+    return up + down + activation + block_communication(c, up, down)
 
 
 def experts(c: Context, e: Experts) -> Part:

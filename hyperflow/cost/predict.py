@@ -49,6 +49,8 @@ def _step_seconds(run: Run, stage_costs: list[DeviceCosts], calibration: Calibra
         per_stage = settings.degrees.devices_per_stage
         outside, inside = rates.neighbour(per_stage, node + 1), rates.neighbour(per_stage, 2)
         hops = hop_seconds(stage_costs[0], stages, outside, inside, node)
-    passed = pipeline_seconds(times, hops, settings.microbatches, settings.schedule, settings.chunks)
+    passed = pipeline_seconds(
+        times, hops, settings.microbatches, settings.schedule, settings.chunks, overlap=settings.pipeline_overlap
+    )
     once = max(once_seconds(costs, run.split, stages, i) for i, costs in enumerate(stage_costs))
     return passed + once

@@ -8,9 +8,13 @@ from hyperflow.ir.calibration import DeviceConstants
 from hyperflow.ir.costs import CostSettings
 from hyperflow.ir.device import Device
 
-SCALEUP_LATENCY_SECONDS = 3e-6
+SCALEUP_LATENCY_SECONDS = 5e-6
 NETWORK_LATENCY_SECONDS = 8e-6
-"""Per ring step. Order of NCCL's small-message latencies; large models hardly feel them."""
+"""Per ring step. The first reproduces NCCL all-reduce on 8 H100 at 16 and 64 MiB (cost-formulas section 7)."""
+
+EXPOSED_OUTPUT = 0.5
+"""Share of a product's result traffic that its arithmetic does not hide: the last tiles write with nothing left to
+compute. Chosen among 0, 0.5 and 1 by leave-one-source-out error on A100 rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +59,16 @@ class Rates:
         self._node = settings.devices_per_node or device.scaleup_domain
 
     def product(self, rows: float, inner: float, columns: float, *, kept_bytes: float = 0.0) -> float:
-        """Seconds of a rows x inner x columns product: the slower of arithmetic and traffic, and one kernel.
+        """Seconds of a rows x inner x columns product.
 
-        `kept_bytes` is traffic beside the 16-bit operands, such as a 32-bit gradient that is added to.
+        `kept_bytes` is traffic beside the 16-bit operands, such as a 32-bit gradient that is added to. Arithmetic
+        hides the reading of operands; of the results' traffic a share shows (EXPOSED_OUTPUT), which is what makes
+        products with a short inner dimension slow. Never faster than all traffic.
         """
-        traffic = 2 * (rows * inner + inner * columns + rows * columns) + kept_bytes
-        return max(2 * rows * inner * columns / self.gemm, traffic / self.memory) + self.kernel
+        results = 2 * rows * columns + kept_bytes
+        operands = 2 * inner * (rows + columns)
+        arithmetic = 2 * rows * inner * columns / self.gemm + EXPOSED_OUTPUT * results / self.memory
+        return max(arithmetic, (operands + results) / self.memory) + self.kernel
 
     def stream(self, size: float, kernels: int = 1) -> float:
         """Seconds to move `size` bytes through device memory in so many kernels."""
@@ -86,11 +94,17 @@ class Rates:
             Group(2, self._scaleup, SCALEUP_LATENCY_SECONDS) if inside else Group(2, self._net, NETWORK_LATENCY_SECONDS)
         )
 
-    def spread(self, ranks: int, stride: int) -> Group:
-        """The group for an all-to-all: its members in other nodes are reached through the own network port."""
-        if ranks * stride <= self._node:
+    def spread(self, ranks: int, copies: int) -> Group:
+        """The group for an expert all-to-all in which each token has `copies` destinations.
+
+        Inside the scale-up domain every copy is sent. To other nodes a token goes once per node and is copied there
+        (DeepSeek-V3, arXiv 2412.19437, section 3.2.2; the dispatchers of Megatron do the same). With uniform
+        routing over g nodes the expected share of tokens that a given node needs is 1 - (1 - 1/g)^copies.
+        """
+        if ranks <= self._node:
             return Group(ranks, self._scaleup, SCALEUP_LATENCY_SECONDS)
-        local = max(1, self._node // stride)
-        far = (ranks - local) / max(1, ranks - 1)
-        seconds_per_byte = max(far / self._net, (1 - far) / self._scaleup)
+        nodes = ranks / self._node
+        crossing = (nodes - 1) * (1 - (1 - 1 / nodes) ** copies) / copies
+        kept = (ranks - 1) / ranks
+        seconds_per_byte = max(crossing / self._net, kept / self._scaleup) / kept
         return Group(ranks, 1 / seconds_per_byte, NETWORK_LATENCY_SECONDS / math.sqrt(ranks))

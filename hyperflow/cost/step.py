@@ -79,9 +79,17 @@ def hop_seconds(costs: DeviceCosts, stages: int, hop: Group, inside: Group, devi
 
 
 def pipeline_seconds(
-    times: Sequence[StageTimes], hops: Sequence[float], microbatches: int, schedule: str, chunks: int = 1
+    times: Sequence[StageTimes],
+    hops: Sequence[float],
+    microbatches: int,
+    schedule: str,
+    chunks: int = 1,
+    *,
+    overlap: bool = False,
 ) -> float:
     """Seconds of all micro-batches through the pipeline (schedules.md, unequal stages and link delay).
+
+    `overlap` hides the exchanges of interleaved chunks, fill and drain apart.
 
     >>> stage = StageTimes(1.0, 1.0, 1.0)
     >>> pipeline_seconds([stage] * 4, [0.0] * 3, 8, "1f1b")
@@ -94,7 +102,7 @@ def pipeline_seconds(
     if stages == 1:
         return microbatches * times[0].total
     if name.startswith("interleaved") and chunks > 1:
-        slowest = max(t.total for t in times) + 2 * chunks * max(hops)
+        slowest = max(t.total for t in times) + (0.0 if overlap else 2 * chunks * max(hops))
         others = (sum(t.total for t in times) - max(t.total for t in times)) / chunks
         return microbatches * slowest + others + 2 * sum(hops)
     if name == "gpipe":

@@ -46,11 +46,14 @@ def read_configuration(
         precision=precision,
         sequence_parallel=_sequence_parallel(cells, facts),
         attention_kernel=_kernel(cells, facts),
+        fused_elementwise=bool(facts.get("fused_elementwise", True)),
         dropout=_flag(cells, facts, "dropout", default=False),
         chunks=_chunks(cells, pp, num_layers),
         gradient_bytes=cells.whole("gradient_bytes") or facts.get("gradient_bytes", 4),
         expert_imbalance=cells.number("expert_imbalance", least=1.0) or 1.0,
         overlap=_flag(cells, facts, "overlap", default=False),
+        pipeline_overlap=bool(facts.get("pipeline_overlap", True)),
+        tensor_overlap=_tensor_overlap(cells, facts),
         fused_loss=bool(facts.get("fused_loss", True)),
         fused_gradients=bool(facts.get("fused_gradients", True)),
     )
@@ -133,9 +136,14 @@ def _zero(shown: str) -> int:
     return int(shown[0]) if shown[:1] in ("0", "1", "2", "3") else 0
 
 
-def _kernel(cells: Cells, facts: Mapping[str, Any]) -> Literal["flash", "unfused"]:
-    stated = cells.choice("attention_kernel", ("flash", "unfused")) or facts.get("attention_kernel")
-    return "unfused" if stated == "unfused" else "flash"
+def _kernel(cells: Cells, facts: Mapping[str, Any]) -> Literal["flash", "flash-1", "unfused"]:
+    stated = cells.choice("attention_kernel", ("flash", "flash-1", "unfused")) or facts.get("attention_kernel")
+    return "unfused" if stated == "unfused" else "flash-1" if stated == "flash-1" else "flash"
+
+
+def _tensor_overlap(cells: Cells, facts: Mapping[str, Any]) -> Literal["none", "backward", "all"]:
+    stated = cells.choice("tensor_overlap", ("none", "backward", "all")) or facts.get("tensor_overlap")
+    return "none" if stated == "none" else "all" if stated == "all" else "backward"
 
 
 def _flag(cells: Cells, facts: Mapping[str, Any], column: str, *, default: bool) -> bool:

@@ -21,7 +21,7 @@ REQUIRED = (
 OPTIONAL = (
     "kv_heads", "head_dim", "gated_mlp", "experts", "topk", "moe_ffn", "shared_ffn", "vp", "cp", "ep", "recompute",
     "zero", "schedule", "stage_layers", "tokens_s_gpu", "peak_mem_GiB", "quality", "notes", "attention_kernel",
-    "dropout", "sequence_parallel", "overlap", "gradient_bytes", "expert_imbalance",
+    "dropout", "sequence_parallel", "overlap", "tensor_overlap", "gradient_bytes", "expert_imbalance",
 )  # fmt: skip
 
 

@@ -11,13 +11,18 @@ from hyperflow.ir.plan import Degrees
 class CostSettings:
     """The configuration that layer costs depend on, the device apart.
 
+    `attention_kernel` flash-1 is the first generation of flash kernels. `fused_elementwise` is false for eager
+    frameworks, whose bias, activation, dropout and residual kernels each stream through memory on their own.
     `chunks` is the number of model chunks per stage (interleaved schedules). `recompute` is none, selective (the
     attention core), operations (every second matrix product and all elementwise work, torchtitan's selective mode)
     or full. `gradient_bytes` is the width of the gradient buffer. `expert_imbalance` is the load of the busiest
     expert rank over the mean. `overlap` says that data-parallel communication hides behind the backward pass where
-    it can; ZeRO 3 always overlaps. `fused_loss` keeps no 32-bit copy of the logits. `fused_gradients` (Megatron's
-    default) adds weight gradients in place and keeps one dummy gradient per distinct weight shape.
-    `devices_per_node` is the scale-up domain where the fleet states one (None: the catalogue's).
+    it can; ZeRO 3 always overlaps. `tensor_overlap` backward hides the input gradient's reduction over TP behind the
+    weight gradient (Megatron's default since 2022), all hides every exchange behind its product (asynchronous TP).
+    `pipeline_overlap` hides the exchanges between chunks of interleaved schedules (Megatron's default).
+    `fused_loss` keeps no 32-bit copy of the logits. `fused_gradients` (Megatron's default) adds weight gradients in
+    place and keeps one dummy gradient per distinct weight shape. `devices_per_node` is the scale-up domain where the
+    fleet states one (None: the catalogue's).
     """
 
     degrees: Degrees
@@ -28,12 +33,15 @@ class CostSettings:
     zero: int
     precision: str
     sequence_parallel: bool = True
-    attention_kernel: Literal["flash", "unfused"] = "flash"
+    attention_kernel: Literal["flash", "flash-1", "unfused"] = "flash"
+    fused_elementwise: bool = True
     dropout: bool = False
     chunks: int = 1
     gradient_bytes: int = 4
     expert_imbalance: float = 1.0
     overlap: bool = False
+    pipeline_overlap: bool = True
+    tensor_overlap: Literal["none", "backward", "all"] = "backward"
     fused_loss: bool = True
     fused_gradients: bool = True
     devices_per_node: int | None = None
