@@ -1,6 +1,6 @@
 """The cost pass: what each layer of a model costs on one device type under one configuration."""
 
-from hyperflow.catalog.calibration import default_calibration
+from hyperflow.catalog.calibration import default_calibration, device_family
 from hyperflow.cost.activations import attention_buffer_bytes, kept_bytes, saved_bytes
 from hyperflow.cost.flops import head_forward_flops, layer_forward_flops
 from hyperflow.cost.operations import (
@@ -43,8 +43,8 @@ def device_costs(
     whether they divide the model or not.
     """
     chosen = calibration or default_calibration()
-    constants = chosen.constants(device.name)
-    rates = Rates(device, constants, settings)
+    calibrated = chosen.of(device.name, device_family(device))
+    rates = Rates(device, calibrated.constants, settings)
     context = make_context(model, rates, settings)
     layers: list[LayerCost] = []
     step_seconds: list[float] = []
@@ -54,6 +54,7 @@ def device_costs(
         step_seconds += [once] * run.count
     embedding, head = _embedding(model, context), _head(model, context)
     ends = [_end_parameters(model, settings, first=True), _end_parameters(model, settings, first=False)]
+    is_other = settings.precision == "fp8" or any(run.layer.experts for run in model.runs)
     overhead = max(_step_seconds(end, 0.0, context) for end in ends)
     return DeviceCosts(
         device=device,
@@ -67,8 +68,8 @@ def device_costs(
         boundary_bytes=2 * context.tokens * model.hidden,
         step_overhead_seconds=overhead,
         step_seconds_per_layer=tuple(step_seconds),
-        calibrated=constants.calibrated,
-        relative_error_80=constants.relative_error_80,
+        calibrated=calibrated.calibrated,
+        relative_error_80=calibrated.relative_error_80_other if is_other else calibrated.relative_error_80,
     )
 
 

@@ -17,8 +17,12 @@ FLASH_BACKWARD = 2.5
 
 FLASH_1_SHARE = 0.5
 """First-generation flash kernels reach half the rate of the second (arXiv 2307.08691, section 4.1)."""
+CAST_BYTES = 4
+"""Per value of an operand made 8-bit by rows and by columns: 2 read, 2 written."""
 EAGER_STREAMS = 2
-"""A fused elementwise kernel stands for two eager ones: bias and activation, dropout and residual."""
+EAGER_KERNELS = 4
+"""A fused elementwise kernel stands for several eager ones (bias and activation, dropout and residual, casts), which
+stream about twice the bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +70,26 @@ class Context:
 def linear(c: Context, rows: float, inner: float, columns: float) -> Part:
     """A dense matrix product with its two gradients; the weight gradient is added to a wide buffer."""
     r = c.rates
-    return Part(
+    product = Part(
         r.product(rows, inner, columns),
         r.product(rows, columns, inner),
         r.product(inner, rows, columns, kept_bytes=2 * c.settings.gradient_bytes * inner * columns),
     )
+    return product + _casts(c, rows * inner, rows * columns)
+
+
+def _casts(c: Context, inputs: float, outputs: float) -> Part:
+    """8-bit copies of a product's input and of its output's gradient, by rows and by columns: 2 read, 2 written."""
+    if c.settings.precision != "fp8":
+        return Part()
+    return Part(CAST_BYTES * inputs / c.rates.memory, CAST_BYTES * outputs / c.rates.memory)
 
 
 def stream(c: Context, forward_bytes: float, backward_bytes: float, kernels: int) -> Part:
     """Elementwise work, both ways."""
     if not c.settings.fused_elementwise:
         forward_bytes, backward_bytes = EAGER_STREAMS * forward_bytes, EAGER_STREAMS * backward_bytes
+        kernels *= EAGER_KERNELS
     return Part(c.rates.stream(forward_bytes, kernels), c.rates.stream(backward_bytes, kernels))
 
 
@@ -210,4 +223,4 @@ def _grouped(c: Context, rows: float, groups: float, inner: float, columns: floa
     traffic = 2 * (rows * inner + weights + rows * columns)
     wide = traffic + 2 * c.settings.gradient_bytes * weights
     seconds = max(work, traffic / r.memory) + r.kernel
-    return Part(seconds, seconds, max(work, wide / r.memory) + r.kernel)
+    return Part(seconds, seconds, max(work, wide / r.memory) + r.kernel) + _casts(c, rows * inner, rows * columns)

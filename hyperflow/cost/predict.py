@@ -1,22 +1,26 @@
 """Predict one run: costs per stage device, the step through its schedule, memory, and utilisation."""
 
-from hyperflow.catalog.calibration import default_calibration
+from hyperflow.catalog.calibration import default_calibration, device_family
 from hyperflow.cost.flops import step_flops, utilisation
 from hyperflow.cost.layer_costs import device_costs
+from hyperflow.cost.profiled import apply_profile
 from hyperflow.cost.rates import Rates
 from hyperflow.cost.step import hop_seconds, once_seconds, peak_stage_bytes, pipeline_seconds, stage_times
 from hyperflow.ir.calibration import Calibration
 from hyperflow.ir.costs import DeviceCosts
+from hyperflow.ir.profile import Profile
 from hyperflow.ir.runs import Prediction, Run
 
 
-def predict_run(run: Run, calibration: Calibration | None = None) -> Prediction:
+def predict_run(run: Run, calibration: Calibration | None = None, profile: Profile | None = None) -> Prediction:
     """Seconds and memory of one step of a run."""
     chosen = calibration or default_calibration()
     by_name = {
         device.name: device_costs(run.model, device, run.settings, chosen)
         for device in dict.fromkeys(run.stage_devices)
     }
+    if profile is not None:
+        by_name = {name: apply_profile(costs, profile) for name, costs in by_name.items()}
     stage_costs = [by_name[device.name] for device in run.stage_devices]
     seconds = _step_seconds(run, stage_costs, chosen)
     settings = run.settings
@@ -44,7 +48,7 @@ def _step_seconds(run: Run, stage_costs: list[DeviceCosts], calibration: Calibra
     hops: list[float] = []
     if stages > 1:
         slow = min(run.stage_devices, key=lambda device: device.network_bytes_per_second)
-        rates = Rates(slow, calibration.constants(slow.name), settings)
+        rates = Rates(slow, calibration.of(slow.name, device_family(slow)).constants, settings)
         node = settings.devices_per_node or slow.scaleup_domain
         per_stage = settings.degrees.devices_per_stage
         outside, inside = rates.neighbour(per_stage, node + 1), rates.neighbour(per_stage, 2)

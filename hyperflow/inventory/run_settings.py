@@ -11,13 +11,14 @@ from hyperflow.inventory.run_cells import Cells
 from hyperflow.ir.costs import CostSettings
 from hyperflow.ir.device import Device
 from hyperflow.ir.plan import Degrees
+from hyperflow.ir.profile import Profile
 
 PRECISIONS = {"bf16": "bf16", "fp16": "fp16", "fp8": "fp8", "mxfp8": "fp8", "unknown": "bf16"}
 SCHEDULES = ("gpipe", "interleaved", "zb-h1", "zb-h2", "zb-1p", "zb-2p", "zb-v", "v-half", "v-min", "1f1b")
 
 
 def read_configuration(
-    cells: Cells, facts: Mapping[str, Any], num_layers: int
+    cells: Cells, facts: Mapping[str, Any], num_layers: int, profile: Profile | None
 ) -> tuple[tuple[Device, ...], CostSettings | None, str]:
     """Devices per stage, settings, and the reason why a row cannot be evaluated (empty: it can)."""
     tp, pp, cp, ep, dp = (cells.whole(column) or 1 for column in ("tp", "pp", "cp", "ep", "dp"))
@@ -28,7 +29,7 @@ def read_configuration(
         _refuse_degrees(cells, f"tp*pp*dp*cp = {degrees.world_size}", f"n_gpus = {total}")
     if micro_batch and batch and batch % (micro_batch * dp):
         _refuse_degrees(cells, f"micro_batch*dp = {micro_batch * dp}", f"a divisor of global_batch = {batch}")
-    device = _read_device(cells)
+    device = _read_device(cells, profile)
     precision = PRECISIONS.get(cells.text("precision").lower())
     if device is None:
         return (), None, "device not in the catalogue"
@@ -82,10 +83,11 @@ def read_split(
     return tuple(split)
 
 
-def _read_device(cells: Cells) -> Device | None:
+def _read_device(cells: Cells, profile: Profile | None) -> Device | None:
     """The device by name; words in brackets after it are a comment."""
     shown = cells.text("gpu")
-    device = find_device(re.sub(r"\s*\(.*\)$", "", shown))
+    declared = profile.device(shown) if profile else None
+    device = declared or find_device(re.sub(r"\s*\(.*\)$", "", shown))
     if device is None and shown:
         cells.findings.append(
             Finding(

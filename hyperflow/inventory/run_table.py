@@ -2,8 +2,10 @@
 
 import csv
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hyperflow.catalog.run_sources import source_facts
 from hyperflow.errors import Finding, InputError
@@ -11,6 +13,7 @@ from hyperflow.inventory.documents import read_text
 from hyperflow.inventory.run_cells import Cells
 from hyperflow.inventory.run_model import missing_shape, read_model
 from hyperflow.inventory.run_settings import read_configuration, read_split
+from hyperflow.ir.profile import Profile
 from hyperflow.ir.runs import Run, SkippedRun
 from hyperflow.units import GIB
 
@@ -33,20 +36,33 @@ class RunTable:
     findings: tuple[Finding, ...]
 
 
-def read_run_table(path: str | Path) -> RunTable:
-    """Read a CSV of runs; raises InputError (HF101, HF600) when it is unreadable or lacks columns for every row."""
-    reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
-    header = [name.strip() for name in reader.fieldnames or []]
-    reader.fieldnames = header
+def read_run_table(path: str | Path, profile: Profile | None = None) -> RunTable:
+    """Read a CSV of runs; raises InputError (HF101, HF600) when it is unreadable or has none of the columns.
+
+    `profile` may declare devices that the catalogue does not know.
+    """
+    header, lines = _read_csv(str(path))
     findings = [_missing_column(str(path), column) for column in REQUIRED if column not in header]
     if findings and not set(header) & set(REQUIRED):
         raise InputError(findings)
     rows: list[Run | SkippedRun] = []
-    for number, values in enumerate(reader, start=2):
-        cells = Cells(str(path), number, {k: v for k, v in values.items() if isinstance(k, str) and isinstance(v, str)})
-        rows.append(_read_row(cells))
+    for number, values in lines:
+        cells = Cells(str(path), number, dict(zip(header, values, strict=False)))
+        rows.append(_read_row(cells, profile))
         findings += cells.findings
     return RunTable(rows=tuple(rows), findings=tuple(findings))
+
+
+def _read_csv(path: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """The header, and the rows that are not empty with their numbers (the header is row 1)."""
+    try:
+        rows = list(csv.reader(io.StringIO(read_text(path).removeprefix("\ufeff"), newline="")))
+    except csv.Error as error:
+        raise InputError(
+            Finding(code="HF609", message=f"not a CSV table: {error}", where=path, hint="save the table as CSV")
+        ) from error
+    header = [name.strip() for name in rows[0]] if rows else []
+    return header, [(number, row) for number, row in enumerate(rows[1:], start=2) if any(row)]
 
 
 def template_text() -> str:
@@ -64,13 +80,13 @@ def _missing_column(file: str, column: str) -> Finding:
     )
 
 
-def _read_row(cells: Cells) -> Run | SkippedRun:
+def _read_row(cells: Cells, profile: Profile | None) -> Run | SkippedRun:
     source = cells.text("source")
     facts = source_facts(source)
     seconds, peak = _measured_seconds(cells), cells.number("peak_mem_GiB")
     model = read_model(cells, facts.get("vocab"))
     layers = model.num_layers if model else 0
-    devices, settings, reason = read_configuration(cells, facts, layers)
+    devices, settings, reason = read_configuration(cells, facts, layers, profile)
     split = read_split(cells, facts, layers, settings) if model and settings else ()
     bad = sorted({finding.where.rsplit(" ", 1)[-1] for finding in cells.findings if finding.severity == "error"})
     if bad:
@@ -99,6 +115,8 @@ def _read_row(cells: Cells) -> Run | SkippedRun:
         measured_seconds=seconds,
         measured_bytes=measured_bytes,
         kind=_kind(cells),
+        fit=not cells.text("quality").startswith("C") and cells.text("precision") != "unknown",
+        assumptions=_assumptions(cells, facts),
     )
 
 
@@ -109,6 +127,18 @@ def _kind(cells: Cells) -> str:
     if cells.text("quality").startswith("C"):
         words.append("quality C")
     return " ".join(words)
+
+
+def _assumptions(cells: Cells, facts: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the row leaves blank and what was taken instead."""
+    taken = [
+        f"{column} {facts.get(column, default)}"
+        for column, default in (("recompute", "none"), ("zero", "1"), ("attention_kernel", "flash"))
+        if not cells.text(column)
+    ]
+    if cells.text("precision") == "unknown":
+        taken.append("precision bf16")
+    return tuple(taken)
 
 
 def _measured_seconds(cells: Cells) -> float | None:

@@ -12,8 +12,9 @@ class Run:
     """A row of a run table that could be read.
 
     `stage_devices` has one device per pipeline stage. `split` is the number of layers per stage (one number per
-    model chunk, rank-minor, where the schedule has chunks). `kind` groups rows in summaries: `dense 16-bit`,
-    `moe`, `fp8` and the like. `assumptions` says what the row left out and what was taken.
+    model chunk, rank-minor, where the schedule has chunks). `kind` groups rows in summaries (`dense 16-bit`,
+    `moe fp8`). `fit` is false for suspect rows and unknown precisions, which are only reported. `assumptions` says
+    what the row left out and what was taken.
     """
 
     identifier: str
@@ -28,7 +29,13 @@ class Run:
     measured_seconds: float | None
     measured_bytes: float | None
     kind: str
+    fit: bool
     assumptions: tuple[str, ...] = ()
+
+    @property
+    def is_dense_16_bit(self) -> bool:
+        """The class whose errors are held to the tightest target."""
+        return self.settings.precision != "fp8" and not any(run.layer.experts for run in self.model.runs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
