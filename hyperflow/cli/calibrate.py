@@ -5,12 +5,14 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from hyperflow.catalog.calibration import default_calibration
 from hyperflow.cli.output import print_findings, print_json, print_table
 from hyperflow.cost.evaluation import mean, mean_absolute
-from hyperflow.cost.fitting import FEWEST_RUNS, Fit, fit_calibration
+from hyperflow.cost.fitting import FEWEST_RUNS, SCRATCH, Fit, fit_calibration
 from hyperflow.errors import Finding, InputError
-from hyperflow.inventory.calibration_file import calibration_text
+from hyperflow.inventory.calibration_file import calibration_text, read_calibration
 from hyperflow.inventory.run_table import read_run_table
+from hyperflow.ir.calibration import Calibration
 from hyperflow.ir.runs import Run
 
 
@@ -18,6 +20,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `calibrate`."""
     parser.add_argument("runs", metavar="RUNS.csv", help="measured runs, one a row (evaluate --template)")
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help="where to write the calibration")
+    parser.add_argument(
+        "--prior",
+        metavar="FILE",
+        help="start from this calibration and keep its other devices; `shipped` names HyperFlow's own "
+        "(default: usual shares, so that errors of left-out runs are honest)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -29,7 +37,8 @@ def run(args: argparse.Namespace) -> int:
         by_device[row.stage_devices[0].name] = by_device.get(row.stage_devices[0].name, 0) + 1
     if max(by_device.values(), default=0) < FEWEST_RUNS:
         raise InputError([*table.findings, _too_few(args.runs, by_device)])
-    fit = fit_calibration(usable, Path(args.runs).name, lambda line: print(line, file=sys.stderr))
+    start = _prior(args.prior)
+    fit = fit_calibration(usable, Path(args.runs).name, start, lambda line: print(line, file=sys.stderr))
     try:
         Path(args.output).write_text(calibration_text(fit.calibration), encoding="utf-8")
     except OSError as error:
@@ -60,6 +69,12 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.write(f"\nwrote {args.output}: {len(usable)} runs, {len(fit.calibration.devices)} devices\n")
     print_findings(table.findings)
     return 1 if any(finding.severity == "error" for finding in table.findings) else 0
+
+
+def _prior(given: str | None) -> Calibration:
+    if given is None:
+        return SCRATCH
+    return default_calibration() if given == "shipped" else read_calibration(given)
 
 
 def _error_lines(fit: Fit) -> list[tuple[str, str, str, int, float, float]]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from hyperflow.catalog.calibration import default_calibration, device_family
+from hyperflow.catalog.calibration import device_family
 from hyperflow.cost.predict import predict_run
 from hyperflow.ir.calibration import Calibration, DeviceCalibration, DeviceConstants
 from hyperflow.ir.runs import Run
@@ -34,6 +34,23 @@ MAX_ROUNDS = 12
 FEWEST_RUNS = 4
 UNCALIBRATED_FACTOR = 2.0
 LEAST_ERROR = 0.03
+
+PRIOR = DeviceConstants(
+    gemm=0.65, grouped_gemm=0.4, fp8_gemm=0.5, attention=0.5, memory=0.75, scaleup=0.75, network=0.75,
+    kernel_seconds=1e-5,
+)  # fmt: skip
+"""Usual shares of large kernels, as public benchmarks show them; where every fit from scratch starts."""
+SCRATCH = Calibration(
+    devices={},
+    families={},
+    fallback=DeviceCalibration(
+        constants=PRIOR, calibrated=False, relative_error_80=0.25, relative_error_80_other=0.4,
+        basis="usual shares of large kernels; nothing was fitted",
+    ),
+    memory_fraction=0.9,
+    runtime_bytes=2**30,
+    source="none",
+)  # fmt: skip
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -67,12 +84,14 @@ def source_group(source: str) -> str:
     return first if "/" in first else source
 
 
-def fit_calibration(runs: Sequence[Run], source: str, progress: Callable[[str], None] = lambda _: None) -> Fit:
+def fit_calibration(
+    runs: Sequence[Run], source: str, start: Calibration = SCRATCH, progress: Callable[[str], None] = lambda _: None
+) -> Fit:
     """Fit families and devices to the runs that state a time, and predict each group of runs without itself.
 
-    See `group_of` for the groups.
+    `start` gives the priors and what stays for devices without runs. Its constants must not come from the same runs,
+    else the errors of left-out runs flatter. See `group_of` for the groups.
     """
-    base = default_calibration()
     usable = [run for run in runs if run.measured_seconds]
     families: dict[str, list[Run]] = {}
     for run in usable:
@@ -84,22 +103,26 @@ def fit_calibration(runs: Sequence[Run], source: str, progress: Callable[[str], 
         if len(members) < FEWEST_RUNS:
             continue
         progress(f"fitting {family}: {len(members)} runs")
-        fitted_families[family], devices = _fit_family(members, base.fallback.constants)
+        prior = start.of("", family).constants
+        fitted_families[family], devices = _fit_family(members, prior)
         fitted_devices |= devices
-        left_out += _leave_out(members, base.fallback.constants, fitted_families[family], devices, progress)
-    return Fit(_assemble(base, source, usable, fitted_families, fitted_devices, left_out), tuple(left_out))
+        left_out += _leave_out(members, prior, fitted_families[family], devices, progress)
+    return Fit(_assemble(start, source, usable, fitted_families, fitted_devices, left_out), tuple(left_out))
 
 
 def _fit_family(
-    runs: Sequence[Run], prior: DeviceConstants, start: DeviceConstants | None = None,
-    starts: Mapping[str, DeviceConstants] | None = None,
-) -> tuple[DeviceConstants, dict[str, DeviceConstants]]:  # fmt: skip
-    family = _fit_constants(runs, prior, start)
+    runs: Sequence[Run],
+    prior: DeviceConstants,
+    near: DeviceConstants | None = None,
+    nearby: Mapping[str, DeviceConstants] | None = None,
+) -> tuple[DeviceConstants, dict[str, DeviceConstants]]:
+    """Fit the family and its devices; `near` and `nearby` are points to descend from, for speed alone."""
+    family = _fit_constants(runs, prior, near)
     devices: dict[str, DeviceConstants] = {}
     for name in sorted({run.stage_devices[0].name for run in runs}):
         own = [run for run in runs if run.stage_devices[0].name == name]
         if len(own) >= FEWEST_RUNS:
-            devices[name] = _fit_constants(own, family, (starts or {}).get(name))
+            devices[name] = _fit_constants(own, family, (nearby or {}).get(name))
     return family, devices
 
 
@@ -134,8 +157,7 @@ def group_of(runs: Sequence[Run]) -> Callable[[Run], str]:
 
 
 def _log_errors(runs: Sequence[Run], constants: DeviceConstants) -> list[float]:
-    base = default_calibration()
-    only = replace(base, devices={}, families={}, fallback=replace(base.fallback, constants=constants))
+    only = replace(SCRATCH, fallback=replace(SCRATCH.fallback, constants=constants))
     return [math.log(predict_run(run, only).seconds / (run.measured_seconds or 1.0)) for run in runs]
 
 
@@ -213,12 +235,20 @@ def _assemble(
     return replace(
         base,
         source=source,
-        devices={name: row(c, of_device(name), 1.0, _basis(of_device(name))) for name, c in devices.items()},
-        families={
-            name: row(c, of_family(name), UNCALIBRATED_FACTOR, family_row + _basis(of_family(name)))
-            for name, c in families.items()
+        devices={
+            **base.devices,
+            **{name: row(c, of_device(name), 1.0, _basis(of_device(name))) for name, c in devices.items()},
         },
-        fallback=replace(
+        families={
+            **base.families,
+            **{
+                name: row(c, of_family(name), UNCALIBRATED_FACTOR, family_row + _basis(of_family(name)))
+                for name, c in families.items()
+            },
+        },
+        fallback=base.fallback
+        if base.families
+        else replace(
             row(_mean_constants(families, base), _unseen_families(runs, families, base), 1.0, fallback_row),
             calibrated=False,
         ),

@@ -7,6 +7,7 @@ from hyperflow.cost.operations import (
     Context,
     Part,
     attention,
+    communication,
     experts,
     feed_forward,
     hidden_streams,
@@ -91,18 +92,18 @@ def make_context(model: Model, rates: Rates, settings: CostSettings) -> Context:
 
 def layer_part(layer: Layer, context: Context) -> Part:
     """Seconds of one layer without recompute."""
-    part = hidden_streams(context)
+    parts: list[Part] = []
     if layer.attention is not None:
-        part += attention(context, layer, layer.attention)
+        parts.append(attention(context, layer, layer.attention))
     if layer.recurrence is not None:
-        part += recurrence(context, layer, layer.recurrence)
+        parts.append(recurrence(context, layer, layer.recurrence))
     if layer.feed_forward is not None:
-        part += feed_forward(context, layer.feed_forward.width, layer.feed_forward.gated)
+        parts.append(feed_forward(context, layer.feed_forward.width, layer.feed_forward.gated))
     if layer.experts is not None:
-        part += experts(context, layer.experts)
+        parts.append(experts(context, layer.experts))
         if layer.experts.shared_width:
-            part += feed_forward(context, layer.experts.shared_width, layer.experts.gated)
-    return part
+            parts.append(feed_forward(context, layer.experts.shared_width, layer.experts.gated))
+    return hidden_streams(context).plus(*parts)
 
 
 def _layer(model: Model, layer: Layer, context: Context) -> tuple[LayerCost, float]:
@@ -123,6 +124,8 @@ def _layer(model: Model, layer: Layer, context: Context) -> tuple[LayerCost, flo
         state_bytes=state_bytes(parameters, settings),
         activation_bytes=kept_bytes(layer, model.hidden, model.sequence_length, settings),
         parameters=layer.parameters,
+        sent_forward_seconds=part.sent_forward,
+        sent_backward_seconds=part.sent_backward + (part.sent_forward if settings.recompute == "full" else 0.0),
         model_flops=3 * layer_forward_flops(layer, tokens, model.sequence_length),
     )
     backward_seconds = cost.backward_input_seconds + cost.backward_weight_seconds
@@ -201,7 +204,7 @@ def _head(model: Model, context: Context) -> LayerCost:
     scores = context.tokens * columns
     loss = stream(context, (6 if settings.fused_loss else 14) * scores, (4 if settings.fused_loss else 8) * scores, 3)
     gather = context.tensor.all_gather(2 * context.tokens * model.hidden)
-    part = product + loss + Part(gather, gather)
+    part = product.plus(loss, communication(gather, gather))
     tokens = settings.micro_batch_size * model.sequence_length
     hidden_bytes = 4 * context.tokens * model.hidden * context.stream_share
     if settings.zero == 3:  # gathered weight, its 16-bit gradient, and the buffer that is reduced

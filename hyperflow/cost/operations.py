@@ -6,6 +6,7 @@ values; the counts follow Megatron-LM's fused kernels (bias-gelu, bias-dropout-a
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from hyperflow.cost.flops import attention_core_flops, context_length, scan_flops
 from hyperflow.cost.rates import Group, Rates
@@ -25,22 +26,28 @@ EAGER_KERNELS = 4
 stream about twice the bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Seconds of one part of a layer; `core` is the share of the forward that selective recompute repeats."""
+class Part(NamedTuple):
+    """Seconds of one part of a layer.
+
+    `core` is the share of the forward that selective recompute repeats; `sent_forward` and `sent_backward` are the
+    shares that are communication.
+    """
 
     forward: float = 0.0
     backward_input: float = 0.0
     backward_weight: float = 0.0
     core: float = 0.0
+    sent_forward: float = 0.0
+    sent_backward: float = 0.0
 
-    def __add__(self, other: "Part") -> "Part":
-        return Part(
-            self.forward + other.forward,
-            self.backward_input + other.backward_input,
-            self.backward_weight + other.backward_weight,
-            self.core + other.core,
-        )
+    def plus(self, *others: "Part") -> "Part":
+        """Add parts up."""
+        return Part(*map(sum, zip(self, *others, strict=True)))
+
+
+def communication(forward: float, backward: float) -> Part:
+    """A part that is communication alone."""
+    return Part(forward, backward, 0.0, 0.0, forward, backward)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +82,7 @@ def linear(c: Context, rows: float, inner: float, columns: float) -> Part:
         r.product(rows, columns, inner),
         r.product(inner, rows, columns, kept_bytes=2 * c.settings.gradient_bytes * inner * columns),
     )
-    return product + _casts(c, rows * inner, rows * columns)
+    return product.plus(_casts(c, rows * inner, rows * columns))
 
 
 def _casts(c: Context, inputs: float, outputs: float) -> Part:
@@ -110,13 +117,13 @@ def block_communication(c: Context, first: Part, last: Part) -> Part:
     seconds = 2 * c.tensor.all_gather(2 * c.tokens * c.hidden)
     overlap = c.settings.tensor_overlap
     if overlap == "none" or c.tp == 1:
-        return Part(seconds, seconds)
+        return communication(seconds, seconds)
     if overlap == "all":
         forward = max(0.0, seconds / 2 - first.forward) + max(0.0, seconds / 2 - last.forward)
         backward = max(0.0, seconds / 2 - first.backward_input) + max(0.0, seconds / 2 - last.backward_input)
-        return Part(forward, backward)
+        return communication(forward, backward)
     hidden = min(first.backward_weight, seconds / 2 if c.settings.sequence_parallel else seconds)
-    return Part(seconds, seconds - hidden)
+    return communication(seconds, seconds - hidden)
 
 
 def attention(c: Context, layer: Layer, a: Attention) -> Part:
@@ -131,8 +138,8 @@ def attention(c: Context, layer: Layer, a: Attention) -> Part:
     turned = 4 * c.tokens * (a.heads + a.kv_heads) * a.head_dim / c.tp
     core = _unfused_core(c, a, value_dim) if c.settings.attention_kernel == "unfused" else _flash_core(c, layer)
     exchange = _context_exchange(c, a, value_dim, core)
-    communication = block_communication(c, projections, output)
-    return projections + output + stream(c, turned, turned, 2) + core + exchange + communication
+    sent = block_communication(c, projections, output)
+    return projections.plus(output, stream(c, turned, turned, 2), core, exchange, sent)
 
 
 def _mla_projections(c: Context, a: Attention, value_dim: int) -> Part:
@@ -142,10 +149,10 @@ def _mla_projections(c: Context, a: Attention, value_dim: int) -> Part:
     up = linear(c, c.tokens, kv_rank, a.heads * (nope + value_dim) / c.tp)
     if a.query_lora_rank:
         query = linear(c, c.tokens, c.hidden, a.query_lora_rank)
-        query += linear(c, c.tokens, a.query_lora_rank, a.heads * a.head_dim / c.tp)
+        query = query.plus(linear(c, c.tokens, a.query_lora_rank, a.heads * a.head_dim / c.tp))
     else:
         query = linear(c, c.tokens, c.hidden, a.heads * a.head_dim / c.tp)
-    return down + up + query
+    return down.plus(up, query)
 
 
 def _flash_core(c: Context, layer: Layer) -> Part:
@@ -175,7 +182,7 @@ def _context_exchange(c: Context, a: Attention, value_dim: int, core: Part) -> P
         return Part()
     size = 2 * c.tokens * c.context.ranks * a.kv_heads * (a.head_dim + value_dim) / c.tp
     seconds = c.context.all_gather(size)
-    return Part(max(0.0, seconds - core.forward), max(0.0, 2 * seconds - core.backward_input))
+    return communication(max(0.0, seconds - core.forward), max(0.0, 2 * seconds - core.backward_input))
 
 
 def recurrence(c: Context, layer: Layer, r: Recurrence) -> Part:
@@ -187,7 +194,7 @@ def recurrence(c: Context, layer: Layer, r: Recurrence) -> Part:
     seconds = scan_flops(layer, c.tokens) / c.tp / c.rates.attention
     streams = stream(c, 16 * c.tokens * inner, 32 * c.tokens * inner, 4)
     scan = Part(seconds, 2 * seconds, 0.0, seconds)
-    return into + out + scan + streams + block_communication(c, into, out)
+    return into.plus(out, scan, streams, block_communication(c, into, out))
 
 
 def feed_forward(c: Context, width: float, gated: bool) -> Part:
@@ -197,7 +204,7 @@ def feed_forward(c: Context, width: float, gated: bool) -> Part:
     up, down = linear(c, c.tokens, c.hidden, matrices * inner), linear(c, c.tokens, inner, c.hidden)
     values = c.tokens * inner
     activation = stream(c, (6 if gated else 4) * values, (10 if gated else 6) * values, 1)
-    return up + down + activation + block_communication(c, up, down)
+    return up.plus(down, activation, block_communication(c, up, down))
 
 
 def experts(c: Context, e: Experts) -> Part:
@@ -212,8 +219,9 @@ def experts(c: Context, e: Experts) -> Part:
     permutes = stream(c, 8 * routed * c.hidden, 8 * routed * c.hidden, 6)
     inner = routed * e.width
     activation = stream(c, (6 if e.gated else 4) * inner, (10 if e.gated else 6) * inner, 1)
-    products = _grouped(c, routed, local, c.hidden, matrices * e.width) + _grouped(c, routed, local, e.width, c.hidden)
-    return router + permutes + activation + products + Part(transfer, transfer)
+    up = _grouped(c, routed, local, c.hidden, matrices * e.width)
+    down = _grouped(c, routed, local, e.width, c.hidden)
+    return router.plus(permutes, activation, up, down, communication(transfer, transfer))
 
 
 def _grouped(c: Context, rows: float, groups: float, inner: float, columns: float) -> Part:
@@ -223,4 +231,5 @@ def _grouped(c: Context, rows: float, groups: float, inner: float, columns: floa
     traffic = 2 * (rows * inner + weights + rows * columns)
     wide = traffic + 2 * c.settings.gradient_bytes * weights
     seconds = max(work, traffic / r.memory) + r.kernel
-    return Part(seconds, seconds, max(work, wide / r.memory) + r.kernel) + _casts(c, rows * inner, rows * columns)
+    product = Part(seconds, seconds, max(work, wide / r.memory) + r.kernel)
+    return product.plus(_casts(c, rows * inner, rows * columns))

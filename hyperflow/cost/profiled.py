@@ -10,7 +10,8 @@ def apply_profile(costs: DeviceCosts, profile: Profile) -> DeviceCosts:
     """Use the profile's layers where it has this device; a step paid by measured layers counts as calibrated.
 
     A measurement with other TP or micro-batch size is scaled: times and activations by micro-batch over TP, state by
-    TP. The split of the backward time into input and weight gradients stays as computed.
+    TP; one without TP gets the computed exchanges on top. The split of the backward time into input and weight
+    gradients stays as computed.
     """
     settings = costs.settings
     key = (costs.device.name, settings.degrees.tp, settings.micro_batch_size)
@@ -33,11 +34,12 @@ def _replaced(cost: LayerCost, row: MeasuredLayer | None, settings: CostSettings
     tensor = settings.degrees.tp / row.tp
     work = settings.micro_batch_size / row.micro_batch_size / tensor
     backward = cost.backward_input_seconds + cost.backward_weight_seconds
+    sent = (cost.sent_forward_seconds, cost.sent_backward_seconds) if row.tp == 1 < settings.degrees.tp else (0.0, 0.0)
     weight_share = cost.backward_weight_seconds / backward if backward else 0.0
     return replace(
         cost,
-        forward_seconds=row.forward_seconds * work,
-        backward_input_seconds=row.backward_seconds * work * (1 - weight_share),
+        forward_seconds=row.forward_seconds * work + sent[0],
+        backward_input_seconds=row.backward_seconds * work * (1 - weight_share) + sent[1],
         backward_weight_seconds=row.backward_seconds * work * weight_share,
         activation_bytes=cost.activation_bytes if row.activation_bytes is None else row.activation_bytes * work,
         state_bytes=cost.state_bytes if row.state_bytes is None else row.state_bytes / tensor,

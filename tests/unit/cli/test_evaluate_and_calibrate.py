@@ -6,66 +6,20 @@ import pytest
 
 from hyperflow.cli import main
 
-COLUMNS = [
-    "id",
-    "source",
-    "model",
-    "layers",
-    "hidden",
-    "ffn",
-    "heads",
-    "kv_heads",
-    "vocab",
-    "seq_len",
-    "gated_mlp",
-    "gpu",
-    "n_gpus",
-    "tp",
-    "pp",
-    "dp",
-    "micro_batch",
-    "global_batch",
-    "precision",
-    "iter_time_s",
-    "iter_time_kind",
-    "peak_mem_GiB",
-    "recompute",
-    "zero",
-]
-ROW = [
-    "1",
-    "own cluster",
-    "Llama3.1-8B",
-    "32",
-    "4096",
-    "14336",
-    "32",
-    "8",
-    "128256",
-    "8192",
-    "1",
-    "H100",
-    "16",
-    "2",
-    "2",
-    "4",
-    "1",
-    "32",
-    "bf16",
-    "2.5",
-    "measured",
-    "30",
-    "",
-    "1",
-]
+ROW = {
+    "id": "1", "source": "own cluster", "model": "Llama3.1-8B", "layers": "32", "hidden": "4096", "ffn": "14336",
+    "heads": "32", "kv_heads": "8", "vocab": "128256", "seq_len": "8192", "gated_mlp": "1", "gpu": "H100",
+    "n_gpus": "16", "tp": "2", "pp": "2", "dp": "4", "micro_batch": "1", "global_batch": "32", "precision": "bf16",
+    "iter_time_s": "2.5", "iter_time_kind": "measured", "peak_mem_GiB": "30", "recompute": "", "zero": "1",
+}  # fmt: skip
 
 
 def table(tmp_path, *changes):
     text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS)
+    writer = csv.DictWriter(text, list(ROW))
     writer.writeheader()
     for change in changes or [{}]:
-        writer.writerow(dict(zip(COLUMNS, ROW, strict=True)) | change)
+        writer.writerow(ROW | change)
     path = tmp_path / "runs.csv"
     path.write_text(text.getvalue())
     return str(path)
