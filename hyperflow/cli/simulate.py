@@ -42,7 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Time the cases; exit 1 only when all are refused."""
-    timed: list[tuple[Case, Timeline]] = []
+    shown: list[tuple[Case, Timeline]] = []  # only what is drawn: the timelines of many cases take much memory
+    lines: list[list[str]] = []
     results: list[dict[str, object]] = []
     findings: list[Finding] = []
     for index, row in _chosen_rows(args):
@@ -52,23 +53,25 @@ def run(args: argparse.Namespace) -> int:
         except HyperFlowError as error:
             refused = _refused(row, index, error)
             results.append(refused)
-            findings += [replace(f, where=f"case {refused['id']}, {f.where}") for f in error.findings]
+            findings += [replace(f, where=f"case {refused['id']}, {f.where}".strip(", ")) for f in error.findings]
             continue
-        timed.append((case, timeline))
+        if args.case or not shown:
+            shown.append((case, timeline))
+        lines.append(_line(case, timeline))
         results.append(_result(case, timeline))
         if reasons:
             text = " ".join(reasons)
             findings.append(Finding(code="HF660", severity="note", message=text, where=f"case {case.id}, warmup"))
-    if timed and args.svg:
-        _draw(args, timed)
-    if timed and args.csv:
-        _write(args.csv, compute_only_csv(timed[0][1].order))
+    if shown and args.svg:
+        _draw(args, shown)
+    if shown and args.csv:
+        _write(args.csv, compute_only_csv(shown[0][1].order))
     if args.format == "json":
         print_json({"results": results}, findings)
     else:
-        _print(timed)
+        _print(lines)
         print_findings(findings)
-    return 0 if timed or not results else 1
+    return 0 if shown else 1
 
 
 def _chosen_rows(args: argparse.Namespace) -> list[tuple[int, object]]:
@@ -124,13 +127,10 @@ def _refused(row: object, index: int, error: HyperFlowError) -> dict[str, object
     return {"id": case_id(row, index), "schedule": mapping(row).get("schedule"), **nothing, "error": text}
 
 
-def _draw(args: argparse.Namespace, timed: Sequence[tuple[Case, Timeline]]) -> None:
-    chosen = timed if args.case else timed[:1]
+def _draw(args: argparse.Namespace, shown: Sequence[tuple[Case, Timeline]]) -> None:
     panels = [
-        Panel(
-            title=f"{case.id}: {case.schedule}" if len(timed) > 1 else case.schedule, timeline=t, clusters=case.clusters
-        )
-        for case, t in chosen
+        Panel(title=f"{case.id}: {case.schedule}", timeline=timeline, clusters=case.clusters)
+        for case, timeline in shown
     ]
     _write(args.svg, draw_timelines(panels, unit=args.unit))
 
@@ -149,23 +149,23 @@ def _write(path: str, text: str) -> None:
         ) from error
 
 
-def _print(timed: Sequence[tuple[Case, Timeline]]) -> None:
-    """Print one line a case; peaks in whole micro-batches."""
-    rows = [
-        [
-            str(case.id),
-            case.schedule,
-            str(case.times.num_ranks),
-            str(case.chunks),
-            str(case.microbatches),
-            f"{timeline.makespan:g}",
-            f"{timeline.span_max:g}",
-            f"{timeline.bubble_fraction:.1%}",
-            " ".join(f"{share:.0%}" for share in timeline.idle_fractions),
-            " ".join(f"{peak / case.chunks:g}" for peak in timeline.peak_until_weight),
-        ]
-        for case, timeline in timed
+def _line(case: Case, timeline: Timeline) -> list[str]:
+    """Give the table's line of a case; peaks in whole micro-batches."""
+    return [
+        str(case.id),
+        case.schedule,
+        str(case.times.num_ranks),
+        str(case.chunks),
+        str(case.microbatches),
+        f"{timeline.makespan:g}",
+        f"{timeline.span_max:g}",
+        f"{timeline.bubble_fraction:.1%}",
+        " ".join(f"{share:.0%}" for share in timeline.idle_fractions),
+        " ".join(f"{peak / case.chunks:g}" for peak in timeline.peak_until_weight),
     ]
-    if rows:
+
+
+def _print(lines: Sequence[Sequence[str]]) -> None:
+    if lines:
         header = ["case", "schedule", "p", "v", "m", "makespan", "span", "idle", "idle by rank", "peak micro-batches"]
-        print_table(header, rows, right=(2, 3, 4, 5, 6, 7))
+        print_table(header, lines, right=(2, 3, 4, 5, 6, 7))

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from hyperflow.errors import Finding, InfeasibleError, InputError, raise_errors
 from hyperflow.ir.timeline import StageTimes, Timeline
-from hyperflow.json_tree import is_mapping, is_sequence, mapping
+from hyperflow.json_tree import is_mapping, is_sequence, mapping, sequence
 from hyperflow.simulate.hiding import choose_warmup, explain_warmup
 from hyperflow.simulate.orders import SCHEDULES, canonical_name, order_for
 from hyperflow.simulate.timeline import simulate
@@ -38,14 +38,14 @@ class Case:
 def rows_of(document: object, file: str) -> list[Any]:
     """Give the rows of a list, or of an object with `rows`; raises InputError (HF651) for anything else."""
     rows = document if is_sequence(document) else mapping(document).get("rows")
-    if is_sequence(rows):
+    if is_sequence(rows) and rows:
         return rows
     raise InputError(
         Finding(
             code="HF651",
             message="no cases found",
             where=file,
-            got=type(document).__name__,
+            got="an empty list" if is_sequence(rows) else type(document).__name__,
             expected="a list of cases, or an object with the list under `rows`",
         )
     )
@@ -123,11 +123,12 @@ class _Reader:
         name = self._schedule()
         facts = SCHEDULES.get(name)
         forward, backward, weight = (self._numbers(key, above_zero=True) for key in "FBW")
-        ranks = self._whole("p", len(forward))
+        ranks = self._ranks()
         links = self._numbers("comm", above_zero=False) if "comm" in self._row or ranks > 1 else ()
-        for key, values, need in (("F", forward, ranks), ("B", backward, ranks), ("W", weight, ranks)):
-            self._length(key, values, need)
-        self._length("comm", links, max(0, ranks - 1))
+        if ranks:
+            for key, values in (("F", forward), ("B", backward), ("W", weight)):
+                self._length(key, values, ranks)
+            self._length("comm", links, ranks - 1)
         case = Case(
             id=self._id,
             schedule=name,
@@ -144,6 +145,14 @@ class _Reader:
         )
         raise_errors(self._findings)
         return case
+
+    def _ranks(self) -> int:
+        """Give `p`, or how many times F has; 0 when neither tells, which is a fault already found."""
+        if "p" not in self._row and not is_sequence(self._row.get("F")):
+            return 0
+        faults = len(self._findings)
+        ranks = self._whole("p", len(sequence(self._row.get("F"))))
+        return ranks if len(self._findings) == faults else 0
 
     def _schedule(self) -> str:
         name = self._row.get("schedule")
@@ -196,7 +205,8 @@ class _Reader:
         if value is None:
             return None
         values = value if is_sequence(value) else [value] * ranks
-        if any(not isinstance(v, int) or isinstance(v, bool) or v < 1 for v in values) or len(values) != ranks:
+        wrong = any(not isinstance(v, int) or isinstance(v, bool) or v < 1 for v in values)
+        if wrong or (ranks and len(values) != ranks):
             self._refuse("HF651", key, "must be whole numbers of at least 1", value, f"{ranks} of them, one per rank")
             return None
         return tuple(values)
@@ -218,7 +228,7 @@ class _Reader:
 
     def _names(self, key: str, ranks: int) -> tuple[str, ...]:
         values = self._row.get(key, [])
-        if not is_sequence(values) or (values and len(values) != ranks):
+        if not is_sequence(values) or (values and ranks and len(values) != ranks):
             self._refuse("HF651", key, "must name the cluster of each rank", values, f"{ranks} names")
             return ()
         return tuple(map(str, values))

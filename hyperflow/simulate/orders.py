@@ -5,6 +5,7 @@ A combination that a schedule cannot do is refused with the rule that forbids it
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 
 from hyperflow.errors import Finding, InfeasibleError, InputError, nearest, raise_errors
@@ -117,7 +118,8 @@ def order_for(
         times = durations or StageTimes(forward=equal, backward_input=equal, backward_weight=equal)
         order = _searched(name, times, tuple(links or (0.0,) * (num_ranks - 1)), microbatches, limits)
     else:
-        order = _BUILDERS[name](num_ranks, microbatches, chunks)
+        build = _build_cached if chunks * microbatches * num_ranks <= _CACHED_SIZE else _build
+        order = build(name, num_ranks, microbatches, chunks)
     if limits is not None:
         _check_memory(order, limits)
     return replace(order, schedule=name)
@@ -135,6 +137,14 @@ _BUILDERS: dict[str, Callable[[int, int, int], PipelineOrder]] = {
     "ZBVZeroBubble": lambda p, m, _: v_fixed.zb_v_fixed(p, m),
     "DualPipeV": lambda p, m, _: v_fixed.dualpipe_v(p, m),
 }
+
+
+def _build(name: str, num_ranks: int, microbatches: int, chunks: int) -> PipelineOrder:
+    return _BUILDERS[name](num_ranks, microbatches, chunks)
+
+
+_CACHED_SIZE = 4096  # forwards; larger orders would fill the memory
+_build_cached = lru_cache(maxsize=256)(_build)
 
 
 def _searched(

@@ -17,7 +17,7 @@ def v_half_order(times: StageTimes, links: Sequence[float], microbatches: int) -
     return _fastest(half, [v_half(times.num_ranks, microbatches, minimal=True)], times, links)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def zb_v_order(times: StageTimes, links: tuple[float, ...], microbatches: int) -> PipelineOrder:
     """Give the fastest order within the memory of ZB-V.
 

@@ -37,7 +37,7 @@ def automatic_order(
     return _best_order(times, tuple(links), microbatches, full)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def _best_order(times: StageTimes, links: tuple[float, ...], microbatches: int, full: tuple[int, ...]) -> PipelineOrder:
     best: tuple[float, PipelineOrder] | None = None
     level = max(full)
@@ -73,7 +73,7 @@ def _may_beat(
     return any(True for _ in _constructions(times, links, microbatches, limits, give_up_at=makespan))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=64)
 def _best_at(
     times: StageTimes, links: tuple[float, ...], microbatches: int, limits: tuple[int, ...]
 ) -> tuple[float, PipelineOrder | None, int]:

@@ -57,6 +57,14 @@ def test_a_wrong_field_is_named(field, value):
     assert {(f.code, f.where) for f in caught.value.findings} == {("HF651", field)}
 
 
+def test_a_fault_of_the_times_is_told_once_where_no_ranks_are_given():
+    bare = {"schedule": "1F1B", "m": 4, "B": [1], "W": [1], "comm": []}
+    for times, where in ((3, "F"), ([math.nan], "F[0]"), ([], "p")):
+        with pytest.raises(InputError) as caught:
+            read_case({**bare, "F": times}, 0)
+        assert [f.where for f in caught.value.findings] == [where]
+
+
 def test_occupancy_longer_than_the_delay_is_refused():
     assert _messages(occupancy=[6]) == [
         "HF652 occupancy: occupancy is longer than the whole delay (got [6], expected at most comm, per link)"
