@@ -107,18 +107,30 @@ def routed_experts(
     count: int,
     active: int,
     shared_width: int = 0,
+    latent_width: int | None = None,
     gated: bool = True,
     bias: bool = False,
+    plain_bias: bool = False,
     router_bias: bool = False,
     shared_extra: int = 0,
 ) -> Layer:
-    """Routed experts with their router, and the shared experts as one block of `shared_width`; `shared_extra` are
-    further parameters beside the shared experts, such as their gate."""
-    one = feed_forward(hidden, width, gated=gated, bias=bias).feed_forward_parameters
-    shared = feed_forward(hidden, shared_width, gated=gated).feed_forward_parameters if shared_width else 0
+    """Routed experts with their router, and the shared experts as one block of `shared_width`.
+
+    With `latent_width` the routed experts work on tokens that are projected to it and back. `bias` is that of the
+    routed experts, `plain_bias` that of the shared ones and the projections. `shared_extra` are further parameters
+    beside the shared experts, such as their gate.
+    """
+    one = feed_forward(latent_width or hidden, width, gated=gated, bias=bias).feed_forward_parameters
+    plain = shared_extra
+    if shared_width:
+        plain += feed_forward(hidden, shared_width, gated=gated, bias=plain_bias).feed_forward_parameters
+    if latent_width:
+        plain += linear(hidden, latent_width, plain_bias) + linear(latent_width, hidden, plain_bias)
     return Layer(
-        experts=Experts(count=count, active=active, width=width, shared_width=shared_width, gated=gated),
-        feed_forward_parameters=shared + shared_extra,
+        experts=Experts(
+            count=count, active=active, width=width, shared_width=shared_width, latent_width=latent_width, gated=gated
+        ),
+        feed_forward_parameters=plain,
         expert_parameters=count * one,
         active_expert_parameters=active * one,
         replicated_parameters=linear(hidden, count, router_bias),
@@ -172,7 +184,15 @@ def with_counts(layer: Layer, hidden: int) -> Layer:
         blocks.append(feed_forward(hidden, f.width, gated=f.gated))
     if (e := layer.experts) is not None:
         blocks.append(
-            routed_experts(hidden, e.width, count=e.count, active=e.active, shared_width=e.shared_width, gated=e.gated)
+            routed_experts(
+                hidden,
+                e.width,
+                count=e.count,
+                active=e.active,
+                shared_width=e.shared_width,
+                latent_width=e.latent_width,
+                gated=e.gated,
+            )
         )
     counts = assemble(layer.kind, *blocks, replicated(2 * hidden))
     return layer.model_copy(update={name: getattr(counts, name) for name in _COUNTS})

@@ -46,12 +46,16 @@ class FeedForward(Record):
 
 
 class Experts(Record):
-    """Routed experts of one layer; `shared_width` is the summed width of the shared experts (0: none)."""
+    """Routed experts of one layer; `shared_width` is the summed width of the shared experts (0: none).
+
+    `latent_width` is the width to which a token is projected before the routed experts see it (None: not at all).
+    """
 
     count: int = Field(gt=0)
     active: int = Field(gt=0)
     width: int = Field(gt=0)
     shared_width: int = 0
+    latent_width: int | None = Field(default=None, gt=0)
     gated: bool = True
 
 

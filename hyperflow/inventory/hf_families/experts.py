@@ -80,8 +80,6 @@ def moe(
         one = view.count(*width)
         shared_width = shared(view, one) if shared else 0
         biased = flag_of(view, plain_bias)
-        shared_extra = hidden if shared_gate and shared_width else 0
-        shared_extra += (2 if gated else 1) * shared_width + hidden if biased and shared_width else 0
         routed = shapes.routed_experts(
             hidden,
             one,
@@ -91,7 +89,8 @@ def moe(
             gated=gated,
             bias=flag_of(view, bias),
             router_bias=router_bias,
-            shared_extra=shared_extra,
+            plain_bias=biased,
+            shared_extra=hidden if shared_gate and shared_width else 0,
         )
         if router_extra:
             routed = shapes.assemble("", routed, shapes.replicated(count))

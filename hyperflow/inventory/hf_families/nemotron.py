@@ -67,19 +67,15 @@ def _nemotron_experts(view: ConfigView, hidden: int, bias: bool) -> Layer:
     count, active = view.count(*EXPERTS), view.count(*PER_TOKEN)
     check_active(view, active, count)
     view.used.add("n_shared_experts")  # their summed width has a key of its own
-    latent = view.optional("moe_latent_size")
-    width, inside = view.count("moe_intermediate_size"), latent or hidden
-    shared = view.count("moe_shared_expert_intermediate_size", least=0)
-    routed = routed_experts(hidden, width, count=count, active=active, shared_width=shared, gated=False)
-    one = feed_forward(inside, width, gated=False).feed_forward_parameters
-    projections = feed_forward(hidden, latent, gated=False, bias=bias).feed_forward_parameters if latent else 0
-    shared_bias = (shared + hidden) if bias and shared else 0
-    return routed.model_copy(
-        update={
-            "expert_parameters": count * one,
-            "active_expert_parameters": active * one,
-            "feed_forward_parameters": routed.feed_forward_parameters + projections + shared_bias,
-        }
+    return routed_experts(
+        hidden,
+        view.count("moe_intermediate_size"),
+        count=count,
+        active=active,
+        shared_width=view.count("moe_shared_expert_intermediate_size", least=0),
+        latent_width=view.optional("moe_latent_size"),
+        gated=False,
+        plain_bias=bias,
     )
 
 
