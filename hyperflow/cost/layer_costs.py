@@ -45,7 +45,7 @@ def device_costs(
     """
     chosen = calibration or default_calibration()
     calibrated = chosen.of(device.name, device_family(device))
-    rates = Rates(device, calibrated.constants, settings)
+    rates = device_rates(device, settings, chosen)
     context = make_context(model, rates, settings)
     layers: list[LayerCost] = []
     step_seconds: list[float] = []
@@ -71,7 +71,14 @@ def device_costs(
         step_seconds_per_layer=tuple(step_seconds),
         calibrated=calibrated.calibrated,
         relative_error_80=calibrated.relative_error_80_other if is_other else calibrated.relative_error_80,
+        tied_bytes=embedding.state_bytes if model.tied_embeddings else 0.0,
     )
+
+
+def device_rates(device: Device, settings: CostSettings, calibration: Calibration | None = None) -> Rates:
+    """What the device reaches: seconds of products, streams and communication groups."""
+    chosen = calibration or default_calibration()
+    return Rates(device, chosen.of(device.name, device_family(device)).constants, settings)
 
 
 def make_context(model: Model, rates: Rates, settings: CostSettings) -> Context:
@@ -171,9 +178,9 @@ def _step_seconds(parameters: RankParameters, backward_seconds: float, context: 
 
 
 def _end_parameters(model: Model, settings: CostSettings, *, first: bool) -> RankParameters:
-    count = model.embedding_parameters if first else max(model.head_parameters, 0)
-    if not first and model.tied_embeddings and settings.degrees.pp > 1:
-        count = model.embedding_parameters
+    """Parameters of the embedding or the head on one rank; the head of a tied model holds a copy of the embedding."""
+    head = model.embedding_parameters if model.tied_embeddings else model.head_parameters
+    count = model.embedding_parameters if first else head
     return RankParameters(count / settings.degrees.tp + (0 if first else model.other_parameters), 0.0)
 
 

@@ -52,4 +52,6 @@ def stage_bytes(
     if is_last:
         state += costs.head.state_bytes
         kept += costs.head.activation_bytes
+    if is_first and is_last:
+        state -= costs.tied_bytes
     return state + kept + costs.working_bytes + costs.fixed_bytes

@@ -1,10 +1,9 @@
 """Predict one run: costs per stage device, the step through its schedule, memory, and utilisation."""
 
-from hyperflow.catalog.calibration import default_calibration, device_family
+from hyperflow.catalog.calibration import default_calibration
 from hyperflow.cost.flops import step_flops, utilisation
-from hyperflow.cost.layer_costs import device_costs
+from hyperflow.cost.layer_costs import device_costs, device_rates
 from hyperflow.cost.profiled import apply_profile
-from hyperflow.cost.rates import Rates
 from hyperflow.cost.step import hop_seconds, once_seconds, peak_stage_bytes, pipeline_seconds, stage_times
 from hyperflow.ir.calibration import Calibration
 from hyperflow.ir.costs import DeviceCosts
@@ -48,7 +47,7 @@ def _step_seconds(run: Run, stage_costs: list[DeviceCosts], calibration: Calibra
     hops: list[float] = []
     if stages > 1:
         slow = min(run.stage_devices, key=lambda device: device.network_bytes_per_second)
-        rates = Rates(slow, calibration.of(slow.name, device_family(slow)).constants, settings)
+        rates = device_rates(slow, settings, calibration)
         node = settings.devices_per_node or slow.scaleup_domain
         per_stage = settings.degrees.devices_per_stage
         outside, inside = rates.neighbour(per_stage, node + 1), rates.neighbour(per_stage, 2)

@@ -56,3 +56,7 @@ class Calibration:
     def of(self, device: str, family: str) -> DeviceCalibration:
         """The calibration of a device by its catalogue key, else of its family, else the fallback."""
         return self.devices.get(device) or self.families.get(family) or self.fallback
+
+    def constants(self, device: str, family: str = "") -> DeviceConstants:
+        """The constants alone of a device."""
+        return self.of(device, family).constants

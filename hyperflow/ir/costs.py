@@ -82,7 +82,8 @@ class DeviceCosts:
     micro-batch one way, summed over the devices of one tensor-parallel group. `step_overhead_seconds` is paid once a
     step whatever the layers (optimizer and data-parallel communication that is not hidden);
     `step_seconds_per_layer` is what each layer adds to it. The head's activations (the logits) are held for one
-    micro-batch only, whatever the schedule.
+    micro-batch only, whatever the schedule. `tied_bytes`, part of the head's state, is its copy of a tied embedding,
+    which a stage that holds both ends does not need.
     """
 
     device: Device
@@ -98,3 +99,4 @@ class DeviceCosts:
     step_seconds_per_layer: tuple[float, ...]
     calibrated: bool
     relative_error_80: float
+    tied_bytes: float = 0.0
