@@ -81,6 +81,8 @@ def explain_warmup(choice: WarmupChoice) -> tuple[str, ...]:
     if choice.depths == choice.standard:
         return ("The standard 1F1B warm-up is kept: other depths within the memory have no shorter period.",)
     depths = ", ".join(map(str, choice.depths))
+    if choice.period >= choice.standard_period:
+        return (f"Warm-up depths {depths} hold what memory allows, less than the standard p - r of 1F1B.",)
     share = 1 - choice.period / choice.standard_period
     rest = "no link delay is left in it" if choice.hides_all else "memory allows no more"
     return (

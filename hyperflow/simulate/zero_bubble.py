@@ -27,10 +27,6 @@ class Choices:
     always_fill: bool
 
 
-class OutOfMemory(Exception):
-    """A rank cannot run its next operation within its limit."""
-
-
 class TooSlow(Exception):
     """The order cannot end before `give_up_at` any more."""
 
@@ -39,7 +35,8 @@ class TooSlow(Exception):
 class Construction:
     """A growing order: per rank its clock, its bubble and the kinds of its operations in turn.
 
-    `delays[e]` is the delay between ranks e and e+1, `limits[r]` how many micro-batches rank r may hold from F to W.
+    `delays[e]` is the delay between ranks e and e+1, `limits[r]` how many micro-batches, at least one,
+    rank r may hold from F to W.
     With `give_up_at` it stops when bubbles have made that end impossible. `fill_mattered` and `hold_mattered` tell
     whether the opposite choice would have made another order.
     """
@@ -78,7 +75,7 @@ class Construction:
         return max(clock - ends[0] + forward for clock, ends, forward in spans)
 
     def build(self) -> None:
-        """Make the whole order; raises OutOfMemory when a limit forbids it, TooSlow when it gives up."""
+        """Make the whole order; raises TooSlow when it gives up."""
         self._ramp()
         work = [self.microbatches * total for total in self.times.totals]
         least = [
@@ -118,8 +115,6 @@ class Construction:
     def _ramp(self) -> None:
         """First forwards of all ranks, more while the first gradient is on its way, then the first backwards."""
         ranks, forward, backward = range(self.times.num_ranks), self.times.forward, self.times.backward_input
-        if min(self.limits) < 1:
-            raise OutOfMemory
         for rank in ranks:
             self._run_forward(rank, self.clock[rank - 1] + self.delays[rank - 1] if rank else 0.0)
         more = [0 for _ in ranks]
@@ -170,9 +165,8 @@ class Construction:
         return len(self.forward_end[rank]) - self.weights[rank]
 
     def _free_memory(self, rank: int) -> None:
+        # Always possible: the ramp leaves fewer than `limit` forwards without their B, and a turn adds no more of them.
         while self._held(rank) >= self.limits[rank]:
-            if self.weights[rank] >= len(self.backward_end[rank]):
-                raise OutOfMemory
             self._run_weight(rank)
 
     def _fill_gap(self, rank: int, until: float) -> None:

@@ -8,7 +8,7 @@ from math import inf
 from hyperflow.errors import Finding, InfeasibleError
 from hyperflow.ir.timeline import Operation, PipelineOrder, StageTimes
 from hyperflow.simulate.timeline import simulate
-from hyperflow.simulate.zero_bubble import Choices, Construction, OutOfMemory, TooSlow
+from hyperflow.simulate.zero_bubble import Choices, Construction, TooSlow
 
 MAX_BUILT = 250_000  # operations, eight choices of three operations per micro-batch and rank at each limit
 
@@ -18,10 +18,10 @@ def automatic_order(
 ) -> PipelineOrder:
     """Give a split-backward order for these times and delays, holding at most `limits[r]` micro-batches on rank r.
 
-    Tighter limits are tried too, so that more memory never makes the order slower; the search stops at limits so
-    tight that no order under them can be faster. It also stops when it has built a quarter of a million operations,
-    which 40 micro-batches on 16 ranks may reach: then the law is not promised. Raises InfeasibleError (HF657) when a
-    limit leaves no room.
+    Tighter limits are tried too, so that a higher limit of all ranks never makes the order slower. The search stops
+    at limits so tight that no order under them can be faster. It also stops when it has built a quarter of a million
+    operations, which 40 micro-batches on 16 ranks may reach: then the law is not promised. Raises InfeasibleError
+    (HF657) when a limit leaves no room.
     """
     full = tuple(min(limit, microbatches) for limit in limits) if limits else (microbatches,) * times.num_ranks
     if min(full) < 1:
@@ -53,11 +53,11 @@ def _best_order(times: StageTimes, links: tuple[float, ...], microbatches: int, 
             built += size
             continue
         makespan, order, peak = _best_at(times, links, microbatches, limits)
-        if order and (best is None or makespan < best[0]):
+        if best is None or makespan < best[0]:
             best = makespan, order
         level = min(level, peak) - 1
         built += size
-    assert best is not None, "one micro-batch in flight per rank always has an order"
+    assert best is not None
     return best[1]
 
 
@@ -76,7 +76,7 @@ def _may_beat(
 @lru_cache(maxsize=64)
 def _best_at(
     times: StageTimes, links: tuple[float, ...], microbatches: int, limits: tuple[int, ...]
-) -> tuple[float, PipelineOrder | None, int]:
+) -> tuple[float, PipelineOrder, int]:
     """Give makespan and order of the fastest at exactly these limits, and the highest peak of all that were tried.
 
     The construction's own favourite, by the longest span under one mean delay, sets the peaks that the fastest may
@@ -85,8 +85,6 @@ def _best_at(
     mean = sum(links) / len(links) if links else 0.0
     uniform = (mean,) * len(links)
     tried = list(_constructions(times, uniform, microbatches, limits))
-    if not tried:
-        return 0.0, None, max(limits)
     allowed = min(tried, key=lambda construction: construction.longest_span).peaks
     if uniform != links:
         tried += _constructions(times, links, microbatches, limits)
@@ -120,7 +118,7 @@ def _constructions(
                 )
                 try:
                     construction.build()
-                except (OutOfMemory, TooSlow):
+                except TooSlow:
                     hold_matters = True
                     continue
                 hold_matters = hold_matters or construction.hold_mattered

@@ -50,6 +50,12 @@ def test_the_explanation_says_what_runs_the_order_and_what_cannot():
     )
 
 
+def test_depths_below_the_standard_are_explained_by_memory():
+    assert explain_warmup(choose_warmup((60, 60, 60), (0, 0), (2, 2, 1))) == (
+        "Warm-up depths 2, 1, 1 hold what memory allows, less than the standard p - r of 1F1B.",
+    )
+
+
 def test_a_rank_without_room_is_refused():
     with pytest.raises(InfeasibleError) as caught:
         choose_warmup((100, 100), (50,), (1, 0))

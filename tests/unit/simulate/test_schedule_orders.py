@@ -2,7 +2,7 @@ from collections import Counter
 
 import pytest
 
-from hyperflow.errors import InputError
+from hyperflow.errors import InfeasibleError, InputError
 from hyperflow.ir.timeline import Operation, PipelineOrder, StageTimes
 from hyperflow.simulate.orders import SCHEDULES, order_for
 from hyperflow.simulate.timeline import simulate
@@ -79,6 +79,17 @@ def test_warmups_that_would_deadlock_are_refused():
         "at least 1, or ranks wait for each other\n"
         "  --> warmup\n"
         "  got [1, 2], expected for example [2, 1]"
+    )
+
+
+def test_an_automatic_order_needs_room_for_one_micro_batch():
+    with pytest.raises(InfeasibleError) as caught:
+        order_for("ZB_auto", 2, 4, limits=[0, 1])
+    assert str(caught.value) == (
+        "error[HF657] no order fits: a rank must hold at least one micro-batch from its forward to its W\n"
+        "  --> mem_limit\n"
+        "  got [0, 1]\n"
+        "  hint: give at least 1 to every rank"
     )
 
 
