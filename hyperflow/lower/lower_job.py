@@ -9,6 +9,7 @@ from hyperflow.errors import Finding, raise_errors
 from hyperflow.ir.manifests import Child, Manifests
 from hyperflow.ir.plan import Plan
 from hyperflow.ir.resolved import ResolvedJob
+from hyperflow.json_tree import dig, mapping
 from hyperflow.k8s.hyperjob import HyperJob, HyperJobSpec, ReplicatedJob
 from hyperflow.k8s.record import KubernetesObject, ObjectMeta
 from hyperflow.k8s.volcano import JobSpec
@@ -55,6 +56,7 @@ def lower(job: ResolvedJob, plan: Plan, mode: str = "auto") -> Manifests:
     rendezvous = plan_rendezvous(final)
     topologies = [group_topology(final, group, group.cluster) for group in groups]
     uses_topology = any(t.job or t.partition for t in topologies)
+    specs = [job_spec(final, group, group.cluster, recipe, rendezvous) for group in groups]
     needs = feature_needs(final, uses_topology, any(t.partition for t in topologies))
     findings = [*environment, *recipe.findings, *check_timeouts(job), *check_checkpoints(job, plan)]
     return Manifests(
@@ -70,7 +72,7 @@ def lower(job: ResolvedJob, plan: Plan, mode: str = "auto") -> Manifests:
         hyperjob_crd=assumed_versions(job.fleet.versions)[0].hyperjob_crd or "shipped",
         comm=comm_contract(final),
         needs=(*rendezvous.needs, *needs),
-        story=_story(final, rendezvous, [reason for t in topologies for reason in t.reasons]),
+        story=_story(final, rendezvous, specs, [reason for t in topologies for reason in t.reasons]),
         findings=(*findings, *_gang_note(final), *assumption_note(final)),
     )
 
@@ -134,16 +136,25 @@ def _child(draft: Draft, group: StageGroup) -> Child:
     )
 
 
-def _story(draft: Draft, rendezvous: Rendezvous, reasons: list[str]) -> tuple[str, ...]:
+def _story(draft: Draft, rendezvous: Rendezvous, specs: list[JobSpec], reasons: list[str]) -> tuple[str, ...]:
     pinned = [
         f"{draft.child_name(group)} is pinned (hard) to {group.cluster.name}"
         if not group.fallbacks
         else f"{draft.child_name(group)} goes to the first of {', '.join(c.name for c in group.candidates)} with room"
         for group in draft.groups
     ]
-    ignored = [IGNORED_FIELDS] if draft.mode == "hyperjob" else []
+    crd = assumed_versions(draft.job.fleet.versions)[0].hyperjob_crd
+    ignored = [f"meant for the {crd} HyperJob CRD", IGNORED_FIELDS] if draft.mode == "hyperjob" else []
     failure = failure_story(draft.job, len(draft.groups))
-    return (*pinned, rendezvous.story, *reasons, failure, *ignored, *patch_story(draft))
+    sums = [_request_sum(draft, group, spec) for group, spec in zip(draft.groups, specs, strict=True)]
+    return (*pinned, *sums, rendezvous.story, *reasons, failure, *ignored, *patch_story(draft))
+
+
+def _request_sum(draft: Draft, group: StageGroup, spec: JobSpec) -> str:
+    """Say what a child asks of its cluster: pods times requests."""
+    requests = mapping(dig(spec.tasks[0].template.spec, "containers", 0, "resources", "requests"))
+    shown = ", ".join(f"{value} {name}" for name, value in requests.items())
+    return f"{draft.child_name(group)} asks for {group.nodes} pods of {shown} each"
 
 
 def _gang_note(draft: Draft) -> tuple[Finding, ...]:
