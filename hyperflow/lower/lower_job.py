@@ -48,8 +48,8 @@ def lower(job: ResolvedJob, plan: Plan, mode: str = "auto") -> Manifests:
     draft = Draft(job=job, plan=plan, mode="", name=f"{base}-{'0' * HASH_LENGTH}", groups=groups)
     chosen, reason = choose_mode(draft, mode)
     draft = replace(draft, mode=chosen)
-    environment = check_environment(draft)
-    raise_errors([*check_names(draft), *environment, *check_placement(draft)])
+    early = [*check_names(draft), *check_environment(draft), *check_placement(draft)]
+    raise_errors(early)
     recipe = launch_recipe(job, plan)
     provisional = _objects(draft, recipe, plan_rendezvous(draft))
     final = replace(draft, name=f"{base}-{content_hash(item.document() for item in provisional)}")
@@ -58,7 +58,7 @@ def lower(job: ResolvedJob, plan: Plan, mode: str = "auto") -> Manifests:
     uses_topology = any(t.job or t.partition for t in topologies)
     specs = [job_spec(final, group, group.cluster, recipe, rendezvous) for group in groups]
     needs = feature_needs(final, uses_topology, any(t.partition for t in topologies))
-    findings = [*environment, *recipe.findings, *check_timeouts(job), *check_checkpoints(job, plan)]
+    findings = [*early, *recipe.findings, *check_timeouts(job), *check_checkpoints(job, plan)]
     return Manifests(
         job=base,
         name=final.name,

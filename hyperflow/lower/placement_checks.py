@@ -1,14 +1,18 @@
-"""What the places of stages must offer: the data where it is read, and links between neighbours."""
+"""What the places of stages must offer: the data where it is read, links between neighbours, nodes that can be told."""
 
 import itertools
 
 from hyperflow.errors import Finding
 from hyperflow.lower.draft import Draft
+from hyperflow.lower.stage_groups import node_group_for, telling_label
 
 
 def check_placement(draft: Draft) -> list[Finding]:
-    """Find stages that read data where it is not (HF431), and neighbours without a declared link (HF432)."""
-    return [*_check_data(draft), *_check_links(draft)]
+    """Find stages that read data where it is not (HF431), neighbours without a declared link (HF432).
+
+    A warning (HF433) tells of nodes with other devices on which pods may land.
+    """
+    return [*_check_data(draft), *_check_links(draft), *_check_devices(draft)]
 
 
 def _check_data(draft: Draft) -> list[Finding]:
@@ -34,6 +38,27 @@ def _check_data(draft: Draft) -> list[Finding]:
                 )
             )
     return findings
+
+
+def _check_devices(draft: Draft) -> list[Finding]:
+    """Pods find their nodes by resource and label; devices of one resource and no telling label are mixed up."""
+    findings: dict[str, Finding] = {}
+    for group in draft.groups:
+        for cluster in group.candidates:
+            nodes = node_group_for(cluster, group.device, group.devices_per_node)
+            others = {g.device for g in cluster.groups if nodes and g is not nodes and g.resource == nodes.resource}
+            if nodes and others - {nodes.device} and not telling_label(cluster, nodes):
+                findings[cluster.name] = Finding(
+                    code="HF433",
+                    severity="warning",
+                    message=f"pods for {nodes.device} may land on {', '.join(sorted(others))} nodes of {cluster.name}: "
+                    "both offer " + nodes.resource,
+                    where="on",
+                    expected="a node label that tells them apart",
+                    hint="give the node groups labels in the fleet",
+                    span=draft.job.job.sources.get("on"),
+                )
+    return list(findings.values())
 
 
 def _check_links(draft: Draft) -> list[Finding]:

@@ -8,14 +8,13 @@ from hyperflow.lower.environment import escape_dollars, group_variables
 from hyperflow.lower.health import HEALTH_VOLUME, health_container
 from hyperflow.lower.launch import LaunchRecipe
 from hyperflow.lower.rendezvous import PORT_NAME, Rendezvous
-from hyperflow.lower.stage_groups import StageGroup, node_group_for
+from hyperflow.lower.stage_groups import StageGroup, node_group_for, telling_label
 from hyperflow.lower.storage import CACHE_MOUNT, checkpoint_location, data_location, keeps_cache
 from hyperflow.spec.fleet import Cluster, LinkKind, NodeGroup
 
 CONTAINER = "train"
 NODE_SHARE = 0.75
 """Part of a node's cpu and memory that a pod with all its devices asks for; the rest stays for the node's daemons."""
-PRODUCT_LABELS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name", "cloud.google.com/gke-accelerator")
 
 
 def pod_template(
@@ -50,7 +49,7 @@ def pod_template(
     health = draft.job.job.guard.health
     if health:
         spec["initContainers"] = [health_container(health, draft.job.job.image, nodes.resource, group.devices_per_node)]
-    selector, tolerations = _selector(cluster, nodes), _tolerations(nodes)
+    selector, tolerations = telling_label(cluster, nodes), _tolerations(nodes)
     spec |= {"nodeSelector": selector} if selector else {}
     spec |= {"tolerations": tolerations} if tolerations else {}
     metadata: dict[str, Any] = {"labels": draft.labels}
@@ -131,16 +130,6 @@ def _mounts(draft: Draft) -> list[dict[str, Any]]:
     if draft.job.job.guard.health:
         mounts.append({"name": HEALTH_VOLUME, "mountPath": "/hyperflow/health"})
     return mounts
-
-
-def _selector(cluster: Cluster, nodes: NodeGroup) -> dict[str, str]:
-    """A label that tells these nodes from the cluster's others; none where all nodes are alike."""
-    others = [group for group in cluster.groups if group is not nodes]
-    telling = sorted(
-        key for key, value in nodes.labels.items() if others and all(g.labels.get(key) != value for g in others)
-    )
-    best = next((key for key in PRODUCT_LABELS if key in telling), telling[0] if telling else None)
-    return {best: nodes.labels[best]} if best else {}
 
 
 def _tolerations(nodes: NodeGroup) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from hyperflow.ir.resolved import ResolvedJob
 from hyperflow.spec.fleet import Cluster, NodeGroup
 
 GROUP_NAME_LENGTH = 12
+PRODUCT_LABELS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name", "cloud.google.com/gke-accelerator")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +57,16 @@ def node_group_for(cluster: Cluster, device: str, devices_per_node: int) -> Node
     fitting = [group for group in cluster.groups if group.devices_per_node >= devices_per_node]
     same = [group for group in fitting if group.device == device]
     return next(iter(same or fitting), None)
+
+
+def telling_label(cluster: Cluster, nodes: NodeGroup) -> dict[str, str]:
+    """A label that tells these nodes from the cluster's others; none where all nodes are alike or none tells."""
+    others = [group for group in cluster.groups if group is not nodes]
+    telling = sorted(
+        key for key, value in nodes.labels.items() if others and all(g.labels.get(key) != value for g in others)
+    )
+    best = next((key for key in PRODUCT_LABELS if key in telling), telling[0] if telling else None)
+    return {best: nodes.labels[best]} if best else {}
 
 
 def _devices_per_node(plan: Plan) -> int:

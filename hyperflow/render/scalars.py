@@ -10,6 +10,7 @@ _PLAIN = re.compile(r"(--?)?[A-Za-z/][A-Za-z0-9_./=-]*(:[A-Za-z0-9_./=-]+)*")
 _SPECIAL = {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf"}
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff\ufffe\uffff\u2028\u2029]")
 _LONGEST_PLAIN = 120
+_LONGEST_KEY = 1000
 
 
 def scalar(value: object) -> str:
@@ -51,10 +52,18 @@ def block(value: object, indent: int) -> str:
 def _lines(value: object, indent: int) -> list[str]:
     pad = " " * indent
     if is_mapping(value) and value:
-        return [line for key, item in value.items() for line in _entry(f"{pad}{scalar(str(key))}:", item, indent)]
+        return [line for key, item in value.items() for line in _pair(scalar(str(key)), item, indent)]
     if is_sequence(value) and value:
         return [line for item in value for line in _item(item, indent)]
     return [pad + _inline(value, indent)]
+
+
+def _pair(key: str, item: Any, indent: int) -> list[str]:
+    """One key with its value; a key too long for YAML's simple form stands on a line of its own."""
+    pad = " " * indent
+    if len(key) > _LONGEST_KEY:
+        return [f"{pad}? {key}", *_entry(f"{pad}:", item, indent)]
+    return _entry(f"{pad}{key}:", item, indent)
 
 
 def _entry(head: str, item: Any, indent: int) -> list[str]:

@@ -445,3 +445,20 @@ def test_c4_neighbours_without_a_declared_link_are_refused_fallbacks_included():
     three = three.model_copy(update={"links": tuple(link for link in three.links if "chengdu" not in (link.a, link.b))})
     text, _ = refusal((job(three, fallback={"shanghai": ("chengdu",)}), TWO_CITY_PLAN))
     assert text.startswith("error[HF432] neighbouring stages run on beijing and chengdu")
+
+
+def test_nodes_of_two_devices_that_no_label_tells_apart_are_warned_of():
+    near, far = cluster("beijing", "B200").groups[0], cluster("x", "H100").groups[0]
+    mixed = cluster("beijing").model_copy(update={"groups": (near, far)})
+    shape = plan([("beijing", "H100", [8])])
+    assert notes((job(fleet(mixed)), shape), "HF433") == [
+        "warning[HF433] pods for H100 may land on B200 nodes of beijing: both offer nvidia.com/gpu\n"
+        "  --> on\n"
+        "  expected a node label that tells them apart\n"
+        "  hint: give the node groups labels in the fleet"
+    ]
+    labels = {"nvidia.com/gpu.product": "H100", "a": "1"}
+    told = mixed.model_copy(update={"groups": (near, far.model_copy(update={"labels": labels}))})
+    manifests = lower(job(fleet(told)), shape)
+    assert manifests.objects[-1].spec.tasks[0].template.spec["nodeSelector"] == {"nvidia.com/gpu.product": "H100"}
+    assert not [f for f in manifests.findings if f.code == "HF433"]
