@@ -30,7 +30,7 @@ def main():
     marks.append(time.perf_counter())
     text = comm_text(manifests.comm)
     marks.append(time.perf_counter())
-    for name, start, end in zip(("lower", "render", "check", "comm.json"), marks, marks[1:], strict=True):
+    for name, start, end in zip(("lower", "render", "check", "comm.json"), marks[:-1], marks[1:], strict=True):
         print(f"{name:10} {end - start:6.2f} s")
     largest = max(bundle.files, key=lambda file: len(file.text))
     print(f"{'total':10} {marks[-1] - marks[0]:6.2f} s, {len(bundle.files)} files, {len(findings)} findings")

@@ -477,7 +477,7 @@ def test_t3_one_policy_carries_config_maps_secrets_and_claims_to_the_union_of_cl
         Patch(path="container.envFrom[0].configMapRef.name", value="settings"),
     )
     manifests = lower(*two_cities(data=Data(path="pvc://corpus"), patches=patches))
-    (policy,) = [p for p in of_kind(manifests, "PropagationPolicy")]
+    (policy,) = of_kind(manifests, "PropagationPolicy")
     assert [(s.kind, s.name) for s in policy.spec.resource_selectors] == [
         ("ConfigMap", f"{manifests.name}-launch"),
         ("ConfigMap", "settings"),

@@ -1,5 +1,7 @@
 """Laws of lowering and rendering over random jobs and hostile texts."""
 
+import itertools
+
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -79,7 +81,7 @@ def test_every_bundle_round_trips_obeys_its_laws_and_is_never_denied(case, mode)
     assert lower(*case, mode) == manifests
     spans = [(c.node_rank_offset, c.node_rank_offset + c.nodes) for c in manifests.children]
     assert spans[0][0] == 0
-    assert all(end == start for (_, end), (start, _) in zip(spans, spans[1:], strict=False))
+    assert all(end == start for (_, end), (start, _) in itertools.pairwise(spans))
 
 
 @given(shapes())
