@@ -12,6 +12,7 @@ from hyperflow.place.records import JobRecord, PartitionRule, PodShape, TaskReco
 CLUSTER_LABEL = "hyperflow.io/cluster"
 GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 TASK_LABEL = "volcano.sh/task-spec"
+MOST_PODS = 200_000  # above what Kubernetes supports in one cluster; keeps a mistyped number from filling memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +75,10 @@ class JobReader:
         value = mapping(document.value)
         found: list[JobRecord] = []
         for item in map(mapping, sequence(dig(value, "spec", "replicatedJobs"))):
-            replicas = item.get("replicas", 1)
+            of = _Source(name="", namespace="", clusters=(), where=where_of(document))
+            replicas = self._count(item.get("replicas"), 1, "replicas", of)
             names = tuple(n for n in sequence(item.get("clusterNames")) if isinstance(n, str))
-            for index in range(replicas if isinstance(replicas, int) else 0):
+            for index in range(replicas):
                 source = _Source(
                     name=f"{text(dig(value, 'metadata', 'name'))}-{text(item.get('name'))}-{index}",
                     namespace=text(dig(value, "metadata", "namespace"), "default"),
@@ -163,8 +165,8 @@ class JobReader:
                 "HF360", source.where, f"networkTopology.mode {value.get('mode')!r} is neither hard nor soft"
             )
         tier, tier_name = value.get("highestTierAllowed"), value.get("highestTierName")
-        if tier is not None and (not isinstance(tier, int) or isinstance(tier, bool) or tier < 0):
-            self.notes.error("HF360", source.where, f"highestTierAllowed {tier!r} is no tier number")
+        if tier is not None and (not isinstance(tier, int) or isinstance(tier, bool) or not 0 <= tier < 2**31):
+            self.notes.error("HF360", source.where, f"highestTierAllowed {str(tier)[:40]!r} is no tier number")
             tier = None
         if tier is not None and tier_name:
             message = "highestTierAllowed and highestTierName exclude each other"
@@ -175,7 +177,10 @@ class JobReader:
         if value is None:
             return default
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            self.notes.error("HF360", source.where, f"{field} {value!r} is not a number of 0 or more")
+            self.notes.error("HF360", source.where, f"{field} {str(value)[:40]!r} is not a number of 0 or more")
+            return default
+        if value > MOST_PODS:
+            self.notes.error("HF360", source.where, f"{field} {value} is more than the {MOST_PODS} pods read here")
             return default
         return value
 

@@ -197,7 +197,7 @@ def _with_nodes(found: Mapping[str, HyperNode], nodes: Mapping[str, NodeRecord])
 def _hypernode(document: Document, index: NodeIndex, notes: PlaceNotes) -> HyperNode | None:
     value, where = mapping(document.value), where_of(document)
     name, tier = text(dig(value, "metadata", "name")), dig(value, "spec", "tier")
-    if not name or not isinstance(tier, int) or isinstance(tier, bool) or tier < 0:
+    if not name or not isinstance(tier, int) or isinstance(tier, bool) or not 0 <= tier < 2**31:
         hint = "apiVersion topology.volcano.sh/v1alpha1 with metadata.name and spec.tier"
         notes.error(
             "HF350", where, f"HyperNode {name or 'without a name'} has no usable spec.tier", str(tier), hint=hint

@@ -53,6 +53,9 @@ def amounts(value: object, where: str, notes: PlaceNotes) -> dict[str, float]:
         except ValueError as error:
             notes.error("HF357", where, f"{name}: {error}", hint="write quantities as 8, 500m or 64Gi")
             continue
+        if amount > 2**63:
+            notes.error("HF357", where, f"{name}: {quantity} is more than Kubernetes holds", hint="2**63 - 1 at most")
+            continue
         if amount < 0:
             notes.error("HF357", where, f"{name}: {quantity} is negative", hint="write quantities as 8, 500m or 64Gi")
             continue

@@ -83,6 +83,8 @@ def _room_text(session: Session, room: Room, job: JobRecord) -> str:
     if not len(allowed):
         lowest = min(d.tier for d in tree.domains)
         return f"no domain has tier {tier} or lower, the lowest is tier {lowest}"
+    if not any(task.shape.demand for task in job.tasks):
+        return "no node takes its pods, which ask for nothing"
     name, takes, wanted, parts = _tightest(search, room, job, allowed)
     sizes = np.array([len(room.nodes_of[at]) for at in range(len(room.nodes_of))], dtype=np.int64)[allowed]
     order = np.lexsort((-room.name_rank[allowed], -room.tiers[allowed], sizes, takes))

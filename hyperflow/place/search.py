@@ -79,7 +79,7 @@ class Search:
             return [], {}
         if tier is None and not partitioned:
             bound = self._fill(tree.top, self.groups[0], until_ready=True) if self.groups else []
-            placed = {0: bound} if self.gang.ready() else None
+            placed = ({0: bound} if bound else {}) if self.gang.ready() else None
             home = tree.top
         else:
             home, placed = self._place_job(tier)

@@ -68,7 +68,11 @@ def test_members_that_select_nothing(kit):
 
 @pytest.mark.parametrize(
     ("quantity", "message"),
-    [("lots", "nvidia.com/gpu: 'lots' is not a quantity"), ("-1", "nvidia.com/gpu: -1 is negative")],
+    [
+        ("lots", "nvidia.com/gpu: 'lots' is not a quantity"),
+        ("-1", "nvidia.com/gpu: -1 is negative"),
+        ("1E400", "nvidia.com/gpu: 1E400 is more than Kubernetes holds"),
+    ],
 )
 def test_quantities_that_cannot_be_read(kit, quantity, message):
     assert ("HF357", message) in _refused(kit, [*kit.leaves(), kit.vcjob("a", 1, gpus=quantity)])
@@ -91,7 +95,8 @@ def test_an_affinity_operator_that_does_not_exist(kit):
     ("change", "message"),
     [
         ({"minAvailable": 9}, "job a: minAvailable 9 is more than its 8 pods"),
-        ({"minAvailable": -1}, "minAvailable -1 is not a number of 0 or more"),
+        ({"minAvailable": -1}, "minAvailable '-1' is not a number of 0 or more"),
+        ({"minAvailable": 10**9}, "minAvailable 1000000000 is more than the 200000 pods read here"),
         ({"tasks": []}, "job a has no tasks"),
         ({"networkTopology": {"mode": "firm"}}, "networkTopology.mode 'firm' is neither hard nor soft"),
         ({"networkTopology": {"highestTierAllowed": "rack"}}, "highestTierAllowed 'rack' is no tier number"),
