@@ -12,6 +12,7 @@ from hyperflow.place.records import JobRecord, PartitionRule, PodShape, TaskReco
 CLUSTER_LABEL = "hyperflow.io/cluster"
 GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 TASK_LABEL = "volcano.sh/task-spec"
+ENDED = ("Completed", "Failed", "Terminated", "Aborted")
 MOST_PODS = 200_000  # above what Kubernetes supports in one cluster; keeps a mistyped number from filling memory
 
 
@@ -37,6 +38,10 @@ class JobReader:
         }
         self.priorities = {name: value for name, value in classes.items() if isinstance(value, int)}
         self.knows_priorities = bool(classes)
+        self.given = {
+            (text(dig(d.value, "metadata", "namespace"), "default"), text(dig(d.value, "metadata", "name")))
+            for d in by_kind.get("Job", [])
+        }
         self.pods = [d for d in by_kind.get("Pod", []) if not dig(d.value, "spec", "nodeName")]
 
     def jobs(self, documents: Sequence[Document]) -> list[JobRecord]:
@@ -46,6 +51,8 @@ class JobReader:
             kind = text(mapping(document.value).get("kind"))
             if kind == "Job" and not text(mapping(document.value).get("apiVersion")).startswith("batch.volcano.sh"):
                 self.notes.note("HF351", where_of(document), "a Job that is not Volcano's is no gang and is not read")
+            elif kind in ("Job", "PodGroup") and (ended := self._ended(document)):
+                self.notes.note("HF351", where_of(document), f"the {kind} is {ended} and is not placed")
             elif kind == "Job":
                 found += self._job(document)
             elif kind == "HyperJob":
@@ -58,6 +65,10 @@ class JobReader:
                 self.notes.error("HF354", job.where, f"job {job.name} is given twice")
             names.add((job.namespace, job.name))
         return found
+
+    def _ended(self, document: Document) -> str:
+        phase = dig(document.value, "status", "state", "phase") or dig(document.value, "status", "phase")
+        return phase if phase in ENDED else ""
 
     def _job(self, document: Document) -> list[JobRecord]:
         value = mapping(document.value)
@@ -191,17 +202,25 @@ class JobReader:
         return self.priorities.get(name, 0)
 
     def _pod_group(self, document: Document) -> list[JobRecord]:
-        """Take the gang from the PodGroup; its pods are those annotated with its name, else shares of minResources."""
+        """Take the gang from the PodGroup; its pods are those annotated with its name, else shares of minResources.
+
+        A vcjob's own PodGroup stands for the job, and is passed over where the job itself is given.
+        """
         value, where = mapping(document.value), where_of(document)
         spec = mapping(value.get("spec"))
+        owners = map(mapping, sequence(dig(value, "metadata", "ownerReferences")))
+        owner = next((text(o.get("name")) for o in owners if o.get("kind") == "Job"), "")
         source = _Source(
-            name=text(dig(value, "metadata", "name")),
+            name=owner or text(dig(value, "metadata", "name")),
             namespace=text(dig(value, "metadata", "namespace"), "default"),
             clusters=(),
             where=where,
         )
+        if owner and (source.namespace, owner) in self.given:
+            return []
+        group = text(dig(value, "metadata", "name"))
         minimum = self._count(spec.get("minMember"), 1, "minMember", source)
-        tasks = self._tasks_of_group(source) or (self._assumed_task(spec, minimum, source),)
+        tasks = self._tasks_of_group(group, source) or (self._assumed_task(spec, minimum, source),)
         tasks = self._with_subgroups(tasks, spec, source)
         if minimum > sum(task.replicas for task in tasks):
             self.notes.error("HF360", where, f"PodGroup {source.name} has fewer pods than its minMember {minimum}")
@@ -219,12 +238,12 @@ class JobReader:
             )
         ]
 
-    def _tasks_of_group(self, source: _Source) -> tuple[TaskRecord, ...]:
+    def _tasks_of_group(self, name: str, source: _Source) -> tuple[TaskRecord, ...]:
         shapes: dict[tuple[str, PodShape], int] = {}
         for document in self.pods:
             pod = mapping(document.value)
             group = dig(pod, "metadata", "annotations", GROUP_ANNOTATION)
-            if group != source.name or text(dig(pod, "metadata", "namespace"), "default") != source.namespace:
+            if group != name or text(dig(pod, "metadata", "namespace"), "default") != source.namespace:
                 continue
             task = text(dig(pod, "metadata", "labels", TASK_LABEL), "pods")
             shape = pod_shape(mapping(pod.get("spec")), where_of(document), self.notes)

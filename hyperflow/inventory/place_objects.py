@@ -6,14 +6,13 @@ from typing import Any
 
 from hyperflow.errors import Finding, raise_errors
 from hyperflow.inventory.documents import Document
-from hyperflow.inventory.place_jobs import JobReader
+from hyperflow.inventory.place_jobs import CLUSTER_LABEL, GROUP_ANNOTATION, JobReader
 from hyperflow.inventory.place_pods import PlaceNotes, amounts, pod_requests, where_of
 from hyperflow.json_tree import dig, is_mapping, mapping, sequence, text
 from hyperflow.k8s.hypernode_selectors import NodeIndex
 from hyperflow.place.records import ClusterRecord, JobRecord, NodeRecord, QueueRecord, RunningPod
 from hyperflow.spec.fleet import HyperNode, HyperNodeMember, Taint
 
-CLUSTER_LABEL = "hyperflow.io/cluster"
 JOB_LABEL = "volcano.sh/job-name"
 QUEUE_LABEL = "volcano.sh/queue-name"
 _ENDED = ("Succeeded", "Failed")
@@ -131,7 +130,7 @@ def _pod(document: Document, notes: PlaceNotes) -> tuple[str | None, RunningPod]
         namespace=text(dig(value, "metadata", "namespace"), "default"),
         node=node,
         requests=pod_requests(mapping(value.get("spec")), where, notes),
-        job=labels.get(JOB_LABEL),
+        job=labels.get(JOB_LABEL) or dig(value, "metadata", "annotations", GROUP_ANNOTATION),
         queue=labels.get(QUEUE_LABEL),
     )
     return labels.get(CLUSTER_LABEL), pod

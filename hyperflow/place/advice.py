@@ -113,15 +113,13 @@ def _judge_queue(cluster: ClusterRecord, job: JobRecord) -> Iterator[Finding]:
 
 def _judge_job(job: JobRecord, known: set[str | None]) -> Iterator[Finding]:
     name = job_key(job.namespace, job.name)
-    if job.topology is not None:
-        elastic = [t for t in job.tasks if t.partition is None and t.minimum < t.replicas]
-        plain = all(t.partition is None for t in job.tasks) and job.minimum < job.num_pods
-        if elastic or plain:
-            message = (
-                f"{name}: with a networkTopology a domain must have room for all {job.num_pods} pods, "
-                f"not for minAvailable {job.minimum}"
-            )
-            yield _warn("HF371", job, message, "to be elastic use partitionPolicy with minPartitions")
+    plain = any(task.partition is None for task in job.tasks)
+    if job.topology is not None and plain and job.minimum < job.num_pods:
+        message = (
+            f"{name}: with a networkTopology a domain must have room for all {job.num_pods} pods, "
+            f"not for minAvailable {job.minimum}"
+        )
+        yield _warn("HF371", job, message, "to be elastic use partitionPolicy with minPartitions")
     absent = [c for c in job.clusters if c not in known]
     if absent and None not in known:
         message = f"{name}: no node of cluster {', '.join(absent)} was given"

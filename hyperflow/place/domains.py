@@ -98,7 +98,10 @@ def build_tree(hypernodes: Sequence[HyperNode], node_names: Sequence[str]) -> Do
             else:
                 missing.append((name, f"HyperNode {member.name}"))
     order, cycle = _post_order(children)
-    frozen = f"HyperNodes {' and '.join(cycle)} contain each other" if cycle else _two_parents(children)
+    frozen = _two_parents(children)
+    if cycle:
+        each = f"HyperNodes {' and '.join(cycle)} contain each other"
+        frozen = each if len(cycle) > 1 else f"HyperNode {cycle[0]} contains itself"
     domains, place = _domains(order, children, direct, by_name)
     roots = tuple(place[n] for n in order if not any(n in kids for kids in children.values()))
     highest = max((d.tier for d in domains), default=0)

@@ -8,9 +8,9 @@ import numpy as np
 
 from hyperflow.place.feasibility import describe
 from hyperflow.place.gang import minimum_resources
-from hyperflow.place.predicates import why_not
+from hyperflow.place.predicates import tolerates, why_not
 from hyperflow.place.queues import Shortage
-from hyperflow.place.records import JobRecord, TopologyLimit
+from hyperflow.place.records import JobRecord, Toleration, TopologyLimit
 from hyperflow.place.room import Counts, Room
 from hyperflow.place.search import Search, resolve_tier
 from hyperflow.place.session import NO_JOB, Attempt, Session
@@ -108,16 +108,15 @@ def _tightest(search: Search, room: Room, job: JobRecord, allowed: Counts) -> tu
             rule = task.partition
             inner = resolve_tier(tree, rule.topology)
             takes, unit = room.partitions(slots, rule.size, inner)[allowed], f"partitions of {rule.size} pods"
-            wanted = max(rule.minimum, -(-max(0, job.minimum - job.num_pods + task.replicas) // rule.size))
+            wanted = max(rule.minimum, -(-search.least(at) // rule.size))
         else:
             takes, unit = slots[allowed], "pods"
-            elastic = resolve_tier(tree, job.topology) is not None or task.minimum >= task.replicas
-            wanted = task.replicas if elastic else task.minimum
+            wanted = task.replicas if resolve_tier(tree, job.topology) is not None else search.least(at)
         lack = wanted - int(takes.max(initial=0))
         if picked is None or lack > picked[0]:
             name = unit if len(job.tasks) == 1 else f"{unit} of task {task.name}"
             remark = ""
-            if task.partition is None and task.minimum < task.replicas and job.topology is not None:
+            if task.partition is None and job.minimum < job.num_pods and job.topology is not None:
                 remark = f" (with a topology all {wanted} pending pods must fit, not only minAvailable {job.minimum})"
             picked = (lack, name, takes, wanted, remark)
     assert picked is not None  # jobs without requests always fit
@@ -194,7 +193,23 @@ def smallest_change(session: Session, job: JobRecord) -> str:
     size = _largest_size(session, job)
     if size:
         changes.append(size)
+    tolerated, keys = _tolerating(session, job)
+    if keys and session.try_empty(tolerated).ready:
+        changes.append(f"tolerations for {', '.join(keys)}")
     return " or ".join(changes)
+
+
+def _tolerating(session: Session, job: JobRecord) -> tuple[JobRecord, list[str]]:
+    """Give the job with tolerations for every taint that keeps it off nodes, and the keys of these taints."""
+    kept_out = {
+        taint.key
+        for node in session.nodes
+        for taint in node.taints
+        if taint.effect != "PreferNoSchedule" and not all(tolerates(t.shape.tolerations, taint) for t in job.tasks)
+    }
+    added = tuple(Toleration(key=key, operator="Exists") for key in sorted(kept_out))
+    tasks = tuple(replace(t, shape=replace(t.shape, tolerations=(*t.shape.tolerations, *added))) for t in job.tasks)
+    return replace(job, tasks=tasks), sorted(kept_out)
 
 
 def _tier_changes(session: Session, job: JobRecord) -> Iterator[tuple[str, JobRecord]]:

@@ -156,13 +156,13 @@ class Search:
             tier = resolve_tier(tree, rule.topology)
             slots = self._demand_of[task].by_domain
             capacity = self.room.partitions(slots, rule.size, tier)
-            least = max(rule.minimum, -(-self._least(task) // rule.size))
+            least = max(rule.minimum, -(-self.least(task) // rule.size))
             keep &= capacity[domains] >= least
         if len(self.groups) == 1 and len(self._demands) == 1:
             keep &= self._demands[0].by_domain[domains] >= min(self.job.minimum, len(self.groups[0].pods))
         return domains[keep]
 
-    def _least(self, task: int) -> int:
+    def least(self, task: int) -> int:
         """How many pods of the task must run for the job to be ready."""
         others = sum(t.replicas for at, t in enumerate(self.job.tasks) if at != task)
         own = self.job.tasks[task]

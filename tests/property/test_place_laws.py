@@ -1,11 +1,19 @@
 """Laws of node placement on random small clusters and jobs."""
 
+import copy
+import json
 from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hyperflow.errors import HyperFlowError
+from hyperflow.inventory.documents import Document
+from hyperflow.inventory.place_objects import read_placement
+from hyperflow.place.advice import judge_input
+from hyperflow.place.demo_topology import DemoSize, demo_documents
 from hyperflow.place.domains import build_tree
+from hyperflow.place.feasibility import partition_capacity
 from hyperflow.place.placer import place_jobs
 from hyperflow.place.records import (
     ClusterRecord,
@@ -175,3 +183,77 @@ def test_the_change_that_is_offered_for_never_fits(world):
             task = replace(job.tasks[0], replicas=pods, minimum=min(job.tasks[0].minimum, pods))
             smaller = replace(job, tasks=(task,), minimum=min(job.minimum, pods))
             assert place_jobs([cluster], [smaller]).placements[0].verdict == "fits"
+
+
+def _slots(node, shape):
+    if node.cordoned or any(node.labels[k] != v for k, v in shape.node_selector):
+        return 0
+    return int(min(node.allocatable[name] // amount for name, amount in shape.demand.items()))
+
+
+@settings(max_examples=120, deadline=None, derandomize=True)
+@given(clusters(), jobs())
+def test_the_first_job_of_an_empty_cluster_fits_exactly_when_the_rules_written_out_say_so(cluster, job):
+    """The rules of docs/placement.md, written as plain sums over domains, for jobs of one task."""
+    nodes = sorted(cluster.nodes, key=lambda n: n.name)
+    tree = build_tree(cluster.hypernodes, [n.name for n in nodes])
+    task = job.tasks[0]
+    slots = [_slots(node, task.shape) for node in nodes]
+    demand = task.shape.demand
+
+    def holds(domain, pods):
+        return all(sum(nodes[n].allocatable[r] for n in domain.nodes) >= a * pods for r, a in demand.items())
+
+    def tier(limit):
+        return tree.highest_tier if limit and limit.mode == "soft" else limit.tier if limit else None
+
+    enters = holds(tree.domains[tree.top], job.minimum)
+    top = tree.domains[tree.top]
+    own = tier(job.topology)
+    allowed = [top] if own is None else [d for d in tree.domains if d.tier <= own]
+    if task.partition:
+        rule = task.partition
+        inner = partition_capacity(tree, slots, rule.size, tier(rule.topology))
+        needed = max(rule.minimum, -(-job.minimum // rule.size))
+        fits = any(inner[tree.domains.index(d)] >= needed and (own is None or holds(d, job.minimum)) for d in allowed)
+    elif own is None:
+        fits = sum(slots) >= job.minimum
+    else:
+        fits = any(sum(slots[n] for n in d.nodes) >= job.minimum and holds(d, task.replicas) for d in allowed)
+    placed = place_jobs([cluster], [job]).placements[0]
+    looks = "running" if enters and fits else "unschedulable" if enters else "no-pods"
+    assert (placed.verdict == "fits", placed.looks_like) == (enters and fits, looks)
+
+
+MUTANTS = st.sampled_from([None, 0, -1, 2.5, "x", "", [], {}, True, 10**30, "1e999", "l0", ["a"]])
+
+
+def _spots(value, path=()):
+    found = [path] if path else []
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        found += _spots(inner, (*path, key))
+    return found
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.data())
+def test_spoilt_documents_are_read_or_refused_by_findings(data):
+    files = demo_documents(DemoSize(rows=1, racks=2, nodes=2, extra=1))
+    values = copy.deepcopy([*files["nodes"], *files["hypernodes"], *files["jobs-racks"]])
+    for _ in range(data.draw(st.integers(1, 3))):
+        *path, last = data.draw(st.sampled_from(_spots(values)))
+        holder = values
+        for step in path:
+            holder = holder[step]
+        holder[last] = copy.deepcopy(data.draw(MUTANTS))
+    documents = [Document(file="f", index=at, value=value) for at, value in enumerate(values)]
+    try:
+        read = read_placement(documents)
+    except HyperFlowError as error:
+        assert error.findings
+    else:
+        report = place_jobs(read.clusters, read.jobs)
+        assert len(report.placements) == len(read.jobs)
+        assert json.dumps([p.as_json() for p in report.placements], allow_nan=False)
+        assert all(finding.message for finding in judge_input(read.clusters, read.jobs))

@@ -241,3 +241,57 @@ def test_init_containers_limits_and_overhead_count(kit):
     assert kit.place([*kit.leaves(), job])["a"].verdict == "never"
     spec["overhead"] = {"cpu": "4"}
     assert kit.place([*kit.leaves(), job])["a"].verdict == "fits"
+
+
+def test_a_taint_gets_the_toleration_that_would_do(kit):
+    taint = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
+    values = [kit.node(f"n{at}", taints=[taint]) for at in range(4)]
+    placed = kit.place([*values, kit.vcjob("a", 2)])["a"]
+    assert (placed.verdict, placed.change) == ("never", "tolerations for gpu")
+    tolerant = kit.vcjob("a", 2, pod={"tolerations": [{"key": "gpu", "operator": "Exists"}]})
+    assert kit.place([*values, tolerant])["a"].verdict == "fits"
+
+
+def _pod_group(name, minimum, **more):
+    return {"kind": "PodGroup", "metadata": {"name": name, **more}, "spec": {"minMember": minimum}}
+
+
+def test_a_pod_group_takes_its_waiting_pods_and_their_partitions(kit):
+    group = _pod_group("g", 4)
+    group["spec"]["subGroupPolicy"] = [
+        {
+            "name": "w",
+            "subGroupSize": 2,
+            "minSubGroups": 2,
+            "labelSelector": {"matchLabels": {"volcano.sh/task-spec": "w"}},
+            "networkTopology": kit.hard(1),
+        }
+    ]
+    pods = kit.running("g", ["x"] * 4)
+    for pod in pods:
+        del pod["spec"]["nodeName"]
+        pod["metadata"]["labels"] = {"volcano.sh/task-spec": "w"}
+        pod["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": "g"}
+    placed = kit.place([*kit.leaves(), *pods, group])["g"]
+    assert (placed.verdict, placed.pods_placed) == ("fits", 4)
+    assert [len(part.nodes) for part in placed.partitions] == [2, 2]
+
+
+def test_a_jobs_own_pod_group_is_not_a_second_job(kit):
+    own = _pod_group("a-uid", 2, ownerReferences=[{"kind": "Job", "name": "a"}])
+    placed = kit.place([*kit.leaves(), kit.vcjob("a", 2), own])
+    assert list(placed) == ["a"]
+    alone = kit.place([*kit.leaves(), *kit.running("a", ["n0-0", "n0-1"]), own])["a"]
+    assert alone.reason == "already has 2 of 2 pods on nodes (minAvailable 2)"
+
+
+def test_jobs_that_ended_are_not_placed(kit):
+    done = kit.vcjob("done", 2)
+    done["status"] = {"state": {"phase": "Completed"}}
+    assert list(kit.place([*kit.leaves(), done, kit.vcjob("a", 1)])) == ["a"]
+
+
+def test_a_pod_group_that_needs_no_more_than_it_has_is_no_elastic_job(kit):
+    group = _pod_group("g", 3)
+    group["spec"] |= {"networkTopology": kit.hard(1), "minResources": {"nvidia.com/gpu": "24"}}
+    assert "HF371" not in {f.code for f in kit.findings([*kit.leaves(), group])}
