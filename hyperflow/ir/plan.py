@@ -5,6 +5,8 @@
 
 from dataclasses import dataclass
 
+from hyperflow.errors import Finding
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Degrees:
@@ -32,7 +34,8 @@ class Stage:
     """One pipeline stage on one cluster.
 
     `idle_fraction` is the share of the step in which its devices do not compute. `node_rank_offset` is the global
-    rank of its first node. Memory is per device.
+    rank of its first node. A node is what one pod takes: a whole machine, or as much of one as a stage needs where
+    that is less. Memory is per device.
     """
 
     index: int
@@ -107,7 +110,10 @@ class Optimality:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The chosen plan. `shape` is `single`, `pipeline` (PP across clusters) or `data-parallel` (DP across)."""
+    """The chosen plan. `shape` is `single`, `pipeline` (PP across clusters) or `data-parallel` (DP across).
+
+    `warmup` holds the forwards that each stage runs before its first backward; `findings` are warnings and notes.
+    """
 
     job: str
     shape: str
@@ -134,6 +140,7 @@ class Plan:
     optimal: Optimality
     devices_left_over: tuple[tuple[str, int], ...] = ()
     why: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
     @property
     def clusters(self) -> tuple[str, ...]:

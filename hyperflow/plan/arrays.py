@@ -78,7 +78,7 @@ def make_numbers(problem: SplitProblem) -> Numbers:
         by_layer=by_layer,
         links=links,
         period_weight=1.0 if bottleneck else float(problem.microbatches - 1),
-        cut_weight=0.0 if bottleneck else 1.0 + links,
+        cut_weight=0.0 if bottleneck else 2.0 if problem.objective in ("1f1b-links", "1f1b-hidden") else 1.0,
         tail_weight=0.0 if bottleneck else float(problem.microbatches),
         weights=np.concatenate([np.zeros(1), np.cumsum(mean)]),
         least_cuts=_least_cuts(problem, pair, by_position, by_layer),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hyperflow.plan.arrays import Numbers, make_numbers
 from hyperflow.plan.cover import least_period, least_total
-from hyperflow.plan.exact import SearchStopped, cheapest_under
+from hyperflow.plan.exact import Budget, SearchStopped, cheapest_under
 from hyperflow.plan.price import price_split
 from hyperflow.plan.problem import Split, SplitProblem
 
@@ -31,21 +31,22 @@ class _State:
     """The incumbent in scaled time, and the open intervals of the period: (bound, low, high, total at high)."""
 
     numbers: Numbers
-    deadline: float
+    budget: Budget
     split: Split | None
     value: float
     open: list[tuple[float, float, float, float]]
 
 
-def search_exact(problem: SplitProblem, seconds: float = 30.0) -> ExactAnswer:
-    """Find and prove the best split of a problem in at most `seconds`.
+def search_exact(problem: SplitProblem, seconds: float = 30.0, budget: Budget | None = None) -> ExactAnswer:
+    """Find and prove the best split of a problem in at most `seconds`, or within a budget that others share.
 
     For each limit on the period the search gives the least total, which falls as the limit rises. An interval of
     periods (low, high] therefore costs at least total(high) + weight * low, and only intervals that can still beat
     the incumbent are searched.
     """
     numbers = make_numbers(problem)
-    state = _State(numbers=numbers, deadline=time.monotonic() + seconds, split=None, value=float("inf"), open=[])
+    allowed = budget or Budget(deadline=time.monotonic() + seconds)
+    state = _State(numbers=numbers, budget=allowed, split=None, value=float("inf"), open=[])
     low = 0.0
     try:
         low = _first_answer(state)
@@ -103,7 +104,7 @@ def _try_limit(state: _State, low: float, limit: float) -> tuple[float, float] |
     numbers = state.numbers
     worst = state.value - numbers.period_weight * low
     bottleneck = numbers.problem.objective == "bottleneck"
-    answer = cheapest_under(numbers, low, limit, float("inf") if bottleneck else worst, state.deadline)
+    answer = cheapest_under(numbers, low, limit, float("inf") if bottleneck else worst, state.budget)
     if answer is None:
         return None
     split, total = answer

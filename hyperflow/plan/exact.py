@@ -17,6 +17,8 @@ from hyperflow.plan.cover import Cover, end_cost, lowest_start, make_cover, reac
 from hyperflow.plan.problem import Split
 
 MOST_LABELS = 4_000_000
+CALL_WORK = 200
+"""Rows that take about as long as the fixed part of one call."""
 COUNT_BITS = 10
 EVEN = 2e-10
 """Weight of the squares of stage times: of splits that cost the same, the evener one is taken."""
@@ -40,6 +42,20 @@ class Labels:
     parent: Ints
 
 
+@dataclass(slots=True, kw_only=True)
+class Budget:
+    """What a search may use: a moment on the monotonic clock, and work, which counts the same on every machine."""
+
+    deadline: float
+    work: float = float("inf")
+
+    def spend(self, size: int) -> None:
+        """Take so many rows and one call from the budget; raises SearchStopped when it is used up."""
+        self.work -= size + CALL_WORK
+        if self.work < 0 or time.monotonic() > self.deadline:
+            raise SearchStopped
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
     """One search: the limits it works under and when it must stop."""
@@ -48,16 +64,17 @@ class Sweep:
     cover: Cover
     low: float
     worst_total: float
-    deadline: float
+    budget: Budget
 
-    def check(self, size: int = 0) -> None:
-        """Raise SearchStopped when the time is over or the arrays would grow too large."""
-        if time.monotonic() > self.deadline or size > MOST_LABELS:
+    def check(self, size: int) -> None:
+        """Raise SearchStopped when the budget is used up or the arrays would grow too large."""
+        self.budget.spend(size)
+        if size > MOST_LABELS:
             raise SearchStopped
 
 
 def cheapest_under(
-    numbers: Numbers, low: float, limit: float, worst_total: float, deadline: float
+    numbers: Numbers, low: float, limit: float, worst_total: float, budget: Budget
 ) -> tuple[Split, float] | None:
     """Give the best split whose period is at most `limit`, with its total; None when there is none.
 
@@ -66,7 +83,7 @@ def cheapest_under(
     the part of `low` may be left out. Raises SearchStopped.
     """
     cover = make_cover(numbers, limit)
-    sweep = Sweep(numbers=numbers, cover=cover, low=low, worst_total=worst_total, deadline=deadline)
+    sweep = Sweep(numbers=numbers, cover=cover, low=low, worst_total=worst_total, budget=budget)
     places = len(numbers.places)
     if numbers.problem.order is None and not numbers.problem.grouped:
         sweep.check(
@@ -83,7 +100,9 @@ def cheapest_under(
     history: list[Labels] = [labels]
     for position in range(numbers.num_stages - 1, -1, -1):
         order = numbers.problem.order
-        tried = range(places) if order is None else (order[position],)
+        tried = tuple(range(places)) if order is None else (order[position],)
+        if position == 0 and numbers.problem.first_places is not None:
+            tried = tuple(place for place in tried if place in numbers.problem.first_places)
         parts: list[Labels] = []
         for place in tried:
             part = _extend(sweep, labels, place, position)

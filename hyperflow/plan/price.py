@@ -62,9 +62,11 @@ def stage_seconds(problem: SplitProblem, place: int, start: int, end: int, *, fi
     return sum(table.seconds[start:end]) + first * table.first.seconds + last * table.last.seconds
 
 
-def stage_bytes(problem: SplitProblem, place: int, position: int, start: int, end: int) -> float:
+def stage_bytes(
+    problem: SplitProblem, place: int, position: int, start: int, end: int, *, more_held: float = 0.0
+) -> float:
     """Bytes per device of layers [start, end) as the stage at this position holds them."""
-    table, held = problem.table(place), problem.held(position)
+    table, held = problem.table(place), problem.held(position) + more_held
     total = table.fixed_bytes
     if table.state_bytes is not None:
         total += sum(table.state_bytes[start:end])
@@ -90,7 +92,7 @@ def _objective(problem: SplitProblem, split: Split, seconds: list[float], cuts: 
     if problem.objective == "bottleneck":
         return period
     tail = problem.table(split.order[-1]).tail_seconds
-    trips = 2 if problem.objective == "1f1b-links" else 1
+    trips = 2 if problem.objective in ("1f1b-links", "1f1b-hidden") else 1
     steady = (problem.microbatches - 1) * period + problem.microbatches * tail
     return sum(seconds) + trips * sum(cuts) + steady
 
@@ -104,6 +106,8 @@ def _shape_violations(problem: SplitProblem, split: Split) -> list[str]:
     violations += [f"stage {i} has {n} layers" for i, n in enumerate(split.layers) if n < problem.min_layers]
     if problem.order is not None and split.order != problem.order:
         violations.append("the order of stages is not the given one")
+    if problem.first_places is not None and split.order[:1] and split.order[0] not in problem.first_places:
+        violations.append(f"stage 0 may not be on {problem.places[split.order[0]].name}")
     for index, place in enumerate(problem.places):
         if (used := split.order.count(index)) > place.copies:
             violations.append(f"{used} stages on {place.name}, which has room for {place.copies}")

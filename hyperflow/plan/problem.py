@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Objective = Literal["bottleneck", "1f1b", "1f1b-links"]
+Objective = Literal["bottleneck", "1f1b", "1f1b-links", "1f1b-hidden"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +65,11 @@ class SplitProblem:
     `bottleneck` is the slowest stage. `1f1b` is fill, drain and steady state: sum of stages and cuts plus
     (microbatches - 1) times the slowest stage. `1f1b-links` counts each cut both ways and takes the exact period of
     1F1B, the largest mean over runs of neighbouring stages with the cuts between them (docs/planner.md).
+    `1f1b-hidden` counts each cut both ways once a step and the slowest stage as period: what 1F1B reaches when
+    enough micro-batches are in flight to hide the cuts.
 
     `order` lists the place of each stage; None leaves it free. With `grouped`, all stages of a place are neighbours.
-    `in_flight[i]` is how many micro-batches stage i holds.
+    `in_flight[i]` is how many micro-batches stage i holds. Where `first_places` is given, stage 0 is on one of them.
     """
 
     places: tuple[Place, ...]
@@ -80,6 +82,7 @@ class SplitProblem:
     in_flight: tuple[float, ...] | None = None
     cuts: Cuts = field(default_factory=Cuts)
     min_layers: int = 1
+    first_places: tuple[int, ...] | None = None
 
     @property
     def num_layers(self) -> int:

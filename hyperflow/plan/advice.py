@@ -1,0 +1,102 @@
+"""Warnings and notes on a plan that stands."""
+
+from hyperflow.errors import Finding
+from hyperflow.ir.plan import Plan
+from hyperflow.plan.checks import span_of
+from hyperflow.plan.pricing import Pricer
+from hyperflow.plan.search import Candidate
+from hyperflow.units import format_seconds
+
+
+def advise(pricer: Pricer, candidate: Candidate, plan: Plan) -> list[Finding]:
+    """Give the findings on a chosen plan."""
+    return [
+        *_left_over(pricer, plan),
+        *_fits_whole(pricer, plan),
+        *_slow_links(pricer, plan),
+        *_warmup(pricer, candidate, plan),
+        *_labels(pricer, plan),
+    ]
+
+
+def _left_over(pricer: Pricer, plan: Plan) -> list[Finding]:
+    return [
+        Finding(
+            code="HF212",
+            severity="warning",
+            message=f"{count} of the devices of {name} are left over",
+            where=f'cluster "{name}"',
+            span=span_of(pricer.job, "parallel.dp", "parallel.tp", "parallel"),
+            got=f"stages of {plan.degrees.devices_per_stage} devices",
+            hint="other degrees may use them; the chosen ones give the best step found",
+        )
+        for name, count in plan.devices_left_over
+    ]
+
+
+def _fits_whole(pricer: Pricer, plan: Plan) -> list[Finding]:
+    """B12: say when no split over clusters was needed."""
+    if plan.shape != "single" or len({site.cluster for site in pricer.sites}) < 2:
+        return []
+    name = plan.stages[0].cluster
+    return [
+        Finding(
+            code="HF213", severity="note", message=f"fits whole in {name}: no split over clusters is needed", where=name
+        )
+    ]
+
+
+def _slow_links(pricer: Pricer, plan: Plan) -> list[Finding]:
+    """B7: a link that takes longer than the stages beside it compute."""
+    findings: list[Finding] = []
+    for link in plan.links:
+        beside = [s.seconds_per_microbatch for s in plan.stages if s.cluster in (link.source, link.target)]
+        if link.purpose == "pp" and link.seconds_per_microbatch > min(beside):
+            findings.append(
+                Finding(
+                    code="HF214",
+                    severity="warning",
+                    message=f"the link {link.source} -> {link.target} takes longer than a stage beside it computes",
+                    where=f"{link.source} -> {link.target}",
+                    span=span_of(pricer.job, "on.links", "on"),
+                    got=f"{format_seconds(link.seconds_per_microbatch)} per micro-batch",
+                    expected=f"less than {format_seconds(min(beside))}",
+                    hint="a faster link, larger micro-batches, or more layers on the stages beside it",
+                )
+            )
+    return findings
+
+
+def _warmup(pricer: Pricer, candidate: Candidate, plan: Plan) -> list[Finding]:
+    """A plan that needs more micro-batches in flight than Megatron's 1F1B keeps."""
+    if candidate.step_seconds >= candidate.standard_step_seconds * 0.99 or pricer.job.job.launch.kind != "megatron":
+        return []
+    return [
+        Finding(
+            code="HF215",
+            severity="warning",
+            message="Megatron keeps the standard 1F1B order and waits for the link with every micro-batch",
+            where="schedule",
+            span=span_of(pricer.job, "parallel.schedule", "parallel"),
+            got=f"{format_seconds(candidate.standard_step_seconds)} a step in that order",
+            expected=f"{format_seconds(plan.step_seconds)} with warm-up depths {', '.join(map(str, plan.warmup))}",
+            hint="torchtitan takes the order as a file; a lower round trip or a larger micro-batch also helps",
+        )
+    ]
+
+
+def _labels(pricer: Pricer, plan: Plan) -> list[Finding]:
+    """F3: the last stage reads the labels, from the same data."""
+    data, last = pricer.job.job.data, plan.stages[-1].cluster
+    if data is None or data.at == "all" or last in data.at:
+        return []
+    return [
+        Finding(
+            code="HF216",
+            severity="warning",
+            message=f"the last stage is on {last} and reads the labels, but the data is at {', '.join(data.at)}",
+            where="@hf.data(at=)",
+            span=span_of(pricer.job, "data.at", "data"),
+            hint=f"copy the data to {last}, or mount it there",
+        )
+    ]

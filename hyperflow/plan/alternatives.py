@@ -1,0 +1,94 @@
+"""The plans beside the chosen one: the even split, one layer moved, each cluster alone."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+from hyperflow.ir.plan import Alternative
+from hyperflow.plan.build_plan import build_stages, idle_by_cluster, mean_idle, violations
+from hyperflow.plan.pricing import Pricer
+from hyperflow.plan.problem import Split
+from hyperflow.plan.search import Candidate, price_candidate, search_choices
+from hyperflow.units import format_gib
+
+SINGLE_WORK = 300_000
+SINGLE_SECONDS = 20.0
+
+
+def list_alternatives(pricer: Pricer, best: Candidate) -> tuple[Alternative, ...]:
+    """Give the alternatives, each priced like the chosen plan and each at most once."""
+    seen = {best.split.layers}
+    found: list[Alternative] = []
+    for name, split in [("even split", even_split(best)), *_neighbours(best)]:
+        if split.layers not in seen:
+            seen.add(split.layers)
+            found.append(_priced(pricer, best, name, split))
+    clusters = list(dict.fromkeys(site.cluster for site in pricer.sites))
+    used = {best.bounded.choice.sites[place].cluster for place in best.split.order}
+    if len(clusters) > 1:
+        found += [_alone(pricer, cluster) for cluster in clusters if used != {cluster}]
+    return tuple(found)
+
+
+def even_split(best: Candidate) -> Split:
+    """The same stages with the layers dealt out evenly, the earlier stages getting one more."""
+    stages = len(best.split.order)
+    each, rest = divmod(sum(best.split.layers), stages)
+    return Split(order=best.split.order, layers=tuple(each + (i < rest) for i in range(stages)))
+
+
+def _neighbours(best: Candidate) -> list[tuple[str, Split]]:
+    """One layer moved across each boundary between clusters, both ways."""
+    sites = best.bounded.choice.sites
+    found: list[tuple[str, Split]] = []
+    for i, (a, b) in enumerate(pairwise(best.split.order)):
+        if sites[a].cluster == sites[b].cluster:
+            continue
+        for giver, taker in ((i, i + 1), (i + 1, i)):
+            layers = list(best.split.layers)
+            layers[giver] -= 1
+            layers[taker] += 1
+            if layers[giver] >= 1:
+                name = f"one layer from {sites[best.split.order[giver]].name} to {sites[best.split.order[taker]].name}"
+                found.append((name, replace(best.split, layers=tuple(layers))))
+    return found
+
+
+def _priced(pricer: Pricer, best: Candidate, name: str, split: Split) -> Alternative:
+    return describe(pricer, price_candidate(pricer, best.bounded, best.problem, split), name, "")
+
+
+def describe(pricer: Pricer, candidate: Candidate, name: str, reason: str) -> Alternative:
+    """Give a candidate as a row of the choice table."""
+    stages = build_stages(pricer, candidate)
+    over = [stage for stage in stages if stage.memory_bytes > stage.memory_limit_bytes]
+    broken = violations(candidate)
+    if over:
+        worst = max(over, key=lambda stage: stage.memory_bytes - stage.memory_limit_bytes)
+        needed, limit = format_gib(worst.memory_bytes), format_gib(worst.memory_limit_bytes)
+        reason = f"stage {worst.index} on {worst.cluster} needs {needed} of {limit}"
+    elif broken:
+        reason = broken[0]
+    return Alternative(
+        name=name,
+        clusters=tuple(dict.fromkeys(stage.cluster for stage in stages)),
+        layers=candidate.split.layers,
+        step_seconds=candidate.step_seconds,
+        idle_fraction=mean_idle(stages),
+        idle_by_cluster=idle_by_cluster(stages),
+        feasible=not broken,
+        reason=reason,
+    )
+
+
+def _alone(pricer: Pricer, cluster: str) -> Alternative:
+    """The best plan that uses one cluster only, the open degrees chosen for it."""
+    alone = replace(pricer, sites=tuple(site for site in pricer.sites if site.cluster == cluster))
+    result = search_choices(alone, SINGLE_WORK, SINGLE_SECONDS)
+    name = f"{cluster} alone"
+    if result.best is not None:
+        degrees = result.best.degrees
+        return describe(alone, result.best, name, f"tp{degrees.tp} pp{degrees.pp} dp{degrees.dp}")
+    reason = "too few devices for the degrees" if not result.considered else "no split fits its memory"
+    return Alternative(
+        name=name, clusters=(cluster,), layers=(), step_seconds=None, idle_fraction=None, feasible=False, reason=reason
+    )

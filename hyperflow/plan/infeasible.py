@@ -1,0 +1,154 @@
+"""Why no plan fits: which stage, how many bytes, and the smallest change that does, tried out."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+from hyperflow.errors import Finding
+from hyperflow.plan.build_plan import build_stages
+from hyperflow.plan.checks import span_of
+from hyperflow.plan.choices import list_choices
+from hyperflow.plan.pricing import Pricer
+from hyperflow.plan.search import Candidate, search_choices
+from hyperflow.plan.sites import unlinked_pairs
+from hyperflow.units import format_gib
+
+TRIAL_WORK = 300_000
+TRIAL_SECONDS = 10.0
+
+
+def memory_findings(pricer: Pricer, candidate: Candidate) -> list[Finding]:
+    """Give HF207 for each stage of a given split that exceeds its memory, and HF208 for a missing link."""
+    findings = [
+        Finding(
+            code="HF207",
+            message=f"stage {stage.index} on {stage.cluster} with {stage.layers} layers does not fit its memory",
+            where=f"stage {stage.index}",
+            span=span_of(pricer.job, "parallel.layers", "parallel"),
+            got=f"{format_gib(stage.memory_bytes)} needed per device",
+            expected=f"at most {format_gib(stage.memory_limit_bytes)}",
+            hint='fewer layers there, recompute="full", a smaller micro-batch, or more tp',
+        )
+        for stage in build_stages(pricer, candidate)
+        if stage.memory_bytes > stage.memory_limit_bytes
+    ]
+    clusters = list(dict.fromkeys(candidate.bounded.choice.sites[p].cluster for p in candidate.split.order))
+    neighbours = set(pairwise(clusters))
+    return findings + [
+        _no_link(pricer, a, b, reason)
+        for a, b, reason in unlinked_pairs(pricer.job, pricer.job.fleet, clusters)
+        if (a, b) in neighbours or (b, a) in neighbours
+    ]
+
+
+def explain_infeasible(pricer: Pricer, considered: int) -> list[Finding]:
+    """Give the findings for a job that no choice fits."""
+    clusters = [cluster.name for cluster in pricer.job.clusters]
+    findings = [
+        _no_link(pricer, a, b, reason) for a, b, reason in unlinked_pairs(pricer.job, pricer.job.fleet, clusters)
+    ]
+    if not any(site.has_data for site in pricer.sites):
+        data = pricer.job.job.data
+        at = ", ".join(data.at) if data is not None and data.at != "all" else "all"
+        findings.append(
+            Finding(
+                code="HF210",
+                message="no usable cluster holds the data, which the first stage reads",
+                where="@hf.data(at=)",
+                span=span_of(pricer.job, "data.at", "data"),
+                got=at,
+                expected=f"one of {', '.join(clusters)}",
+            )
+        )
+        return findings
+    if not considered:
+        return [*findings, _nothing_to_choose(pricer)]
+    return [*findings, _no_memory(pricer)]
+
+
+def _no_link(pricer: Pricer, a: str, b: str, reason: str) -> Finding:
+    return Finding(
+        code="HF208",
+        message=f'stages on "{a}" and "{b}" cannot be neighbours: {reason}',
+        where="@hf.on(links=)",
+        span=span_of(pricer.job, "on.links", "on"),
+        hint=f'hf.link("{a}", "{b}", gbps=..., rtt_ms=...)',
+    )
+
+
+def _nothing_to_choose(pricer: Pricer) -> Finding:
+    parallel = pricer.job.job.parallel
+    shown = ", ".join(
+        f"{name}={getattr(parallel, name)}" for name in ("tp", "cp", "ep", "pp", "dp", "micro_batch_size")
+    )
+    have = ", ".join(f"{site.name} {site.nodes} x {site.devices_per_node}" for site in pricer.sites) or "no usable node"
+    return Finding(
+        code="HF211",
+        message="no choice of degrees can be placed on the clusters",
+        where="@hf.parallel",
+        span=span_of(pricer.job, "parallel"),
+        got=shown,
+        expected=f"whole stages on {have}",
+        hint="leave degrees open, or make tp x cp x dp fill whole nodes",
+    )
+
+
+def _no_memory(pricer: Pricer) -> Finding:
+    """HF207 for the choice that comes closest, with a change that was solved and fits."""
+    needed, limit, where = _closest(pricer)
+    change = next(
+        (words for words, trial in _changes(pricer) if search_choices(trial, TRIAL_WORK, TRIAL_SECONDS).best), None
+    )
+    return Finding(
+        code="HF207",
+        message="no plan fits the memory of the devices",
+        where="@hf.parallel",
+        span=span_of(pricer.job, "parallel"),
+        got=f"{format_gib(needed)} needed per device of {where} at best",
+        expected=f"at most {format_gib(limit)}",
+        hint=f"{change} fits (tried)" if change else "more nodes, or devices with more memory",
+    )
+
+
+def _closest(pricer: Pricer) -> tuple[float, float, str]:
+    """Bytes that the model needs per device when spread as thin as can be, for the choice with the least excess."""
+    best: tuple[float, float, str] | None = None
+    for choice in list_choices(pricer.job, pricer.sites):
+        settings = pricer.settings(choice.degrees, choice.micro_batch_size, choice.recompute)
+        fixed = pricer.job.job.parallel.pp
+        stages = min(choice.most_stages, pricer.job.model.num_layers) if fixed == "auto" else fixed
+        for site in choice.sites:
+            costs = pricer.costs(site, settings)
+            layers = sum(layer.state_bytes + layer.activation_bytes for layer in costs.layers) / max(1, stages)
+            needed = layers + costs.fixed_bytes + costs.working_bytes
+            if best is None or needed / costs.memory_limit_bytes < best[0] / best[1]:
+                best = (needed, costs.memory_limit_bytes, site.name)
+    return best or (0.0, 0.0, "")
+
+
+def _changes(pricer: Pricer) -> Iterator[tuple[str, Pricer]]:
+    """Changes from the least to the largest, as pricers of the changed job."""
+    parallel = pricer.job.job.parallel
+    trials: list[tuple[str, dict[str, object]]] = []
+    if parallel.recompute == "none":
+        trials.append(('recompute="selective"', {"recompute": "selective"}))
+    if parallel.recompute in ("none", "selective"):
+        trials.append(('recompute="full"', {"recompute": "full"}))
+    if parallel.micro_batch_size not in (1, "auto"):
+        trials.append(("micro_batch_size=1", {"micro_batch_size": 1}))
+    if parallel.zero < 2:
+        trials.append(("zero=2", {"zero": 2}))
+    set_by_hand = [name for name in ("pp", "tp", "dp") if getattr(parallel, name) != "auto"]
+    trials.extend((f'{name}="auto"', {name: "auto"}) for name in set_by_hand)
+    trials.append(
+        (
+            'all of recompute="auto", pp="auto", tp="auto", dp="auto"',
+            dict.fromkeys(("recompute", "pp", "tp", "dp"), "auto"),
+        )
+    )
+    for words, update in trials:
+        job = pricer.job.job.model_copy(update={"parallel": parallel.model_copy(update=update)})
+        yield words, replace(pricer, job=replace(pricer.job, job=job))
+    for more in (1, 2, 4, 8, 16, 32):
+        sites = tuple(replace(site, nodes=site.nodes + more) for site in pricer.sites)
+        yield f"{more} more node{'s' * (more > 1)} in each cluster", replace(pricer, sites=sites)

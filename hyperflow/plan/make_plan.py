@@ -1,0 +1,75 @@
+"""The pass `plan`: from a resolved job to the plan, with its alternatives, proof and reasons."""
+
+import time
+from dataclasses import replace
+
+from hyperflow.catalog.calibration import default_calibration
+from hyperflow.errors import Finding, InfeasibleError, raise_errors
+from hyperflow.ir.calibration import Calibration
+from hyperflow.ir.plan import Optimality, Plan
+from hyperflow.ir.resolved import ResolvedJob
+from hyperflow.plan.advice import advise
+from hyperflow.plan.alternatives import list_alternatives
+from hyperflow.plan.build_plan import Context, build_plan
+from hyperflow.plan.checks import check_degrees
+from hyperflow.plan.explain import explain_plan
+from hyperflow.plan.handmade import place_given_split, read_given_split
+from hyperflow.plan.infeasible import explain_infeasible, memory_findings
+from hyperflow.plan.pricing import Pricer
+from hyperflow.plan.profiles import Profile
+from hyperflow.plan.search import Candidate, search_choices
+from hyperflow.plan.sites import find_sites
+from hyperflow.plan.split import AGREEMENT, solve_split
+
+SEARCH_WORK = 3_000_000
+SEARCH_SECONDS = 60.0
+CONFIRM_SECONDS = 5.0
+
+
+def make_plan(job: ResolvedJob, calibration: Calibration | None = None, profile: Profile | None = None) -> Plan:
+    """Choose clusters, degrees, stages and layers, or check those given, and say why.
+
+    Raises InputError for degrees or layers that cannot be (HF203-HF206), InfeasibleError when nothing fits (HF207,
+    HF208). Warnings and notes are in the plan's `findings`.
+    """
+    start = time.monotonic()
+    sites = find_sites(job)
+    findings = check_degrees(job, sites)
+    pricer = Pricer(job=job, calibration=calibration or default_calibration(), sites=sites, profile=profile)
+    if job.job.parallel.layers is not None:
+        given = read_given_split(job, findings)
+        candidate = place_given_split(pricer, given)
+        findings += memory_findings(pricer, candidate)
+        raise_errors(findings, InfeasibleError)
+        optimal = Optimality(proven=False, bound_seconds=0.0, gap=1.0, solver="given by hand", solve_seconds=0.0)
+        return _finish(pricer, candidate, optimal, findings, considered=1, by="hand")
+    raise_errors(findings)
+    result = search_choices(pricer, SEARCH_WORK, SEARCH_SECONDS)
+    if result.best is None:
+        raise InfeasibleError([*findings, *explain_infeasible(pricer, result.considered)])
+    candidate, solver = _confirm(result.best)
+    bound = min(result.bound_seconds, candidate.step_seconds)
+    proven = not result.stopped and bound >= candidate.step_seconds * (1 - AGREEMENT)
+    optimal = Optimality(
+        proven=proven,
+        bound_seconds=candidate.step_seconds if proven else bound,
+        gap=0.0 if proven else 1 - bound / candidate.step_seconds,
+        solver=solver,
+        solve_seconds=time.monotonic() - start,
+    )
+    return _finish(pricer, candidate, optimal, findings, considered=result.considered, by="solver")
+
+
+def _confirm(best: Candidate) -> tuple[Candidate, str]:
+    """Solve the chosen order once more as an integer program; the candidate stays unless that finds a better split."""
+    return best, solve_split(best.problem, seconds=CONFIRM_SECONDS).solver
+
+
+def _finish(
+    pricer: Pricer, candidate: Candidate, optimal: Optimality, findings: list[Finding], *, considered: int, by: str
+) -> Plan:
+    context = Context(alternatives=list_alternatives(pricer, candidate), fallbacks=(), optimal=optimal, why=())
+    plan = build_plan(pricer, candidate, context)
+    why = explain_plan(plan, standard_seconds=candidate.standard_step_seconds, considered=considered, by=by)
+    found = (*findings, *advise(pricer, candidate, plan))
+    return replace(plan, why=why, findings=found)

@@ -1,0 +1,163 @@
+"""From a job and one choice of degrees to a split problem: what each layer costs on each site, and each cut."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from hyperflow.cost.layer_costs import device_costs
+from hyperflow.cost.memory import in_flight
+from hyperflow.cost.rates import Rates
+from hyperflow.ir.calibration import Calibration
+from hyperflow.ir.costs import CostSettings, DeviceCosts
+from hyperflow.ir.plan import Degrees
+from hyperflow.ir.resolved import ResolvedJob
+from hyperflow.plan.problem import Cuts, EndCost, LayerTable, Objective, Place, SplitProblem
+from hyperflow.plan.profiles import Profile
+from hyperflow.plan.sites import Site, link_between, transfer_seconds
+from hyperflow.simulate.orders import SCHEDULES, canonical_name
+
+_HELD_LIKE = {
+    "1F1B-V": "zb-v",
+    "DualPipeV": "dualpipe-v",
+    "Interleaved1F1B": "interleaved-1f1b",
+    "InterleavedZB": "interleaved-zero-bubble",
+    "LoopedBFS": "looped-bfs",
+    "ZB1P": "zb-1p",
+    "ZBVZeroBubble": "zb-v",
+    "ZB_auto": "zb-h1",
+}
+"""The schedule's name where the memory of micro-batches in flight is computed."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Pricer:
+    """Prices choices for one job; costs of a device under the same settings are computed once."""
+
+    job: ResolvedJob
+    calibration: Calibration
+    sites: tuple[Site, ...]
+    profile: Profile | None = None
+    _costs: dict[tuple[str, CostSettings], DeviceCosts] = field(
+        default_factory=dict[tuple[str, CostSettings], DeviceCosts]
+    )
+
+    def settings(self, degrees: Degrees, micro_batch_size: int, recompute: str) -> CostSettings:
+        """Give the cost settings of one choice; the number of stages does not change the cost of a layer."""
+        parallel = self.job.job.parallel
+        name = canonical_name(parallel.schedule)
+        return CostSettings(
+            degrees=degrees,
+            micro_batch_size=micro_batch_size,
+            microbatches=parallel.global_batch_size // (micro_batch_size * degrees.dp),
+            schedule=_HELD_LIKE.get(name, name.lower()),
+            recompute=recompute,
+            zero=parallel.zero,
+            precision=self.job.job.model.precision,
+            sequence_parallel=degrees.tp > 1,
+            chunks=SCHEDULES[name].min_chunks,
+        )
+
+    def costs(self, site: Site, settings: CostSettings) -> DeviceCosts:
+        """Give the costs on a site's device, measured where the profile has them."""
+        plain = replace(settings, degrees=replace(settings.degrees, pp=1), devices_per_node=site.domain)
+        key = (site.device, plain)
+        if key not in self._costs:
+            costs = device_costs(self.job.model, self.job.devices[site.device], plain, self.calibration)
+            self._costs[key] = costs if self.profile is None else self.profile.applied(costs)
+        return self._costs[key]
+
+    def held(self, settings: CostSettings, stages: int) -> tuple[float, ...]:
+        """Micro-batches in flight on each stage."""
+        return tuple(
+            in_flight(settings.schedule, i, stages, settings.microbatches, chunks=settings.chunks)
+            for i in range(stages)
+        )
+
+    def problem(
+        self,
+        settings: CostSettings,
+        stages: int,
+        sites: Sequence[Site],
+        copies: Sequence[int],
+        *,
+        order: tuple[int, ...] | None = None,
+        objective: Objective = "1f1b-hidden",
+    ) -> SplitProblem:
+        """Give the split problem of one choice over sites with so many stages each."""
+        first = tuple(i for i, site in enumerate(sites) if site.has_data)
+        return SplitProblem(
+            places=tuple(
+                Place(
+                    name=site.name,
+                    device=site.name,
+                    memory_bytes=self.costs(site, settings).memory_limit_bytes,
+                    copies=count,
+                )
+                for site, count in zip(sites, copies, strict=True)
+            ),
+            tables={site.name: layer_table(self.costs(site, settings)) for site in sites},
+            num_stages=stages,
+            microbatches=settings.microbatches,
+            objective=objective,
+            order=order,
+            grouped=order is None,
+            in_flight=self.held(settings, stages),
+            cuts=Cuts(by_pair=self.pairs(settings, sites)),
+            first_places=None if len(first) == len(sites) else first,
+        )
+
+    def pairs(self, settings: CostSettings, sites: Sequence[Site]) -> dict[tuple[str, str], float]:
+        """One-way seconds of a micro-batch's activations from one site to another."""
+        pairs: dict[tuple[str, str], float] = {}
+        for a in sites:
+            for b in sites:
+                seconds = self.hop_seconds(settings, a, b)
+                if seconds is not None:
+                    pairs[a.name, b.name] = seconds
+        return pairs
+
+    def hop_seconds(self, settings: CostSettings, a: Site, b: Site) -> float | None:
+        """One-way seconds between neighbouring stages on two sites; None without a usable link.
+
+        Inside a cluster each rank sends its share over its own port. A link between clusters is shared by all
+        pipelines, dp * cp of them.
+        """
+        costs = self.costs(a, settings)
+        if a.cluster == b.cluster:
+            device = costs.device
+            if a.network_bytes_per_second is not None:
+                device = replace(device, network_bytes_per_second=a.network_bytes_per_second)
+            rates = Rates(device, self.calibration.constants(device.name), costs.settings)
+            return rates.group(2, max(a.domain, settings.degrees.devices_per_stage)).p2p(
+                costs.boundary_bytes / settings.degrees.tp
+            )
+        link = link_between(self.job, a.cluster, b.cluster)
+        return None if link is None else transfer_seconds(link, crossing_bytes(costs))
+
+
+def crossing_bytes(costs: DeviceCosts) -> float:
+    """Bytes that cross a stage boundary per micro-batch one way, over all pipelines."""
+    degrees = costs.settings.degrees
+    return costs.boundary_bytes * degrees.dp * degrees.cp
+
+
+def layer_table(costs: DeviceCosts) -> LayerTable:
+    """Give the layers as plain numbers.
+
+    What a layer adds once a step (optimizer, exposed data-parallel traffic) is spread over the micro-batches: stage i
+    is busy for microbatches * T_i + U_i seconds a step. The head's logits are held for one micro-batch only.
+    """
+    microbatches = costs.settings.microbatches
+    once = (seconds / microbatches for seconds in costs.step_seconds_per_layer)
+    head = costs.head
+    return LayerTable(
+        seconds=tuple(layer.seconds + more for layer, more in zip(costs.layers, once, strict=True)),
+        state_bytes=tuple(layer.state_bytes for layer in costs.layers),
+        held_bytes=tuple(layer.activation_bytes for layer in costs.layers),
+        first=EndCost(
+            seconds=costs.embedding.seconds,
+            state_bytes=costs.embedding.state_bytes,
+            held_bytes=costs.embedding.activation_bytes,
+        ),
+        last=EndCost(seconds=head.seconds, state_bytes=head.state_bytes + head.activation_bytes),
+        fixed_bytes=costs.fixed_bytes + costs.working_bytes,
+    )

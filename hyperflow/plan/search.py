@@ -1,0 +1,153 @@
+"""The outer search: which degrees, how many stages on which clusters, in which order."""
+
+import heapq
+import time
+from dataclasses import dataclass, replace
+
+from hyperflow.ir.plan import Degrees
+from hyperflow.plan.best import PROOF, search_exact
+from hyperflow.plan.bounds import Bounded, bound_choice, sharpen
+from hyperflow.plan.choices import list_choices
+from hyperflow.plan.exact import Budget
+from hyperflow.plan.pricing import Pricer
+from hyperflow.plan.problem import Objective, Split, SplitProblem
+from hyperflow.plan.warmup import Paced, pace
+
+CANDIDATE_WORK = 400_000
+CHOICE_WORK = 100
+"""What ranking or bounding one choice counts as."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A solved choice: the problem with its order fixed, the split, its pace, the step and what is proven of it."""
+
+    bounded: Bounded
+    problem: SplitProblem
+    split: Split
+    paced: Paced
+    step_seconds: float
+    overhead_seconds: float
+    bound_seconds: float
+
+    @property
+    def standard_step_seconds(self) -> float:
+        """The step with the standard warm-up of 1F1B."""
+        return self.paced.standard_seconds + self.overhead_seconds
+
+    @property
+    def degrees(self) -> Degrees:
+        """The degrees with the number of stages."""
+        return replace(self.bounded.choice.degrees, pp=self.bounded.stages)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    """The best candidate (None: nothing fits), the bound over all choices, and how many were considered."""
+
+    best: Candidate | None
+    bound_seconds: float
+    considered: int
+    solved: int
+    stopped: bool
+
+
+def search_choices(pricer: Pricer, work: float, seconds: float) -> SearchResult:
+    """Solve choices in order of their bounds until no open bound can beat the best.
+
+    A choice is dropped only when its bound, or the proven bound of its search, is no better than the best step found.
+    The search ends early when its work is used up, at the same place on every machine; `seconds` is a stop for
+    machines far slower than any it was made for.
+    """
+    deadline = time.monotonic() + seconds
+    budget = Budget(deadline=deadline, work=work)
+    heap = [(bounded.bound_seconds, number, False, bounded) for number, bounded in enumerate(rank_choices(pricer))]
+    heapq.heapify(heap)
+    considered, solved, best = len(heap), 0, None
+    closed: list[float] = []
+    while heap and not (best is not None and heap[0][0] >= best.step_seconds * (1 - PROOF)):
+        if budget.work < 0 and best is not None:
+            break
+        _, number, sharp, bounded = heapq.heappop(heap)
+        budget.work -= CHOICE_WORK
+        if not sharp:
+            sharper = sharpen(pricer, bounded)
+            if sharper is not None:
+                heapq.heappush(heap, (sharper.bound_seconds, number, True, sharper))
+            continue
+        solved += 1
+        share = Budget(deadline=deadline, work=CANDIDATE_WORK)
+        candidate, bound = solve_choice(pricer, bounded, share)
+        budget.work -= CANDIDATE_WORK - max(0.0, share.work)
+        closed.append(bound)
+        if candidate is not None and (best is None or candidate.step_seconds < best.step_seconds * (1 - PROOF)):
+            best = candidate
+    bounds = [*closed, *([heap[0][0]] if heap else []), *([best.step_seconds] if best else [])]
+    return SearchResult(
+        best=best,
+        bound_seconds=min(bounds, default=float("inf")),
+        considered=considered,
+        solved=solved,
+        stopped=bool(heap) and best is not None and heap[0][0] < best.step_seconds * (1 - PROOF),
+    )
+
+
+def rank_choices(pricer: Pricer) -> list[Bounded]:
+    """Give every choice with every number of stages and a rough bound."""
+    job = pricer.job
+    fixed = job.job.parallel.pp
+    ranked: list[Bounded] = []
+    for choice in list_choices(job, pricer.sites):
+        most = min(choice.most_stages, job.model.num_layers)
+        counts = list(range(1, most + 1)) if fixed == "auto" else [fixed] * (fixed <= most)
+        if counts:
+            ranked += bound_choice(pricer, choice, counts)
+    return ranked
+
+
+def solve_choice(pricer: Pricer, bounded: Bounded, budget: Budget) -> tuple[Candidate | None, float]:
+    """Split one choice over its sites, order free; gives the candidate and a bound (infinite: proven impossible).
+
+    First as if every link could be hidden, which is also a bound; where memory does not allow that, once more with
+    the exact period of the standard order.
+    """
+    best: Candidate | None = None
+    bound = bounded.bound_seconds
+    objectives: tuple[Objective, ...] = ("1f1b-hidden", "1f1b-links")
+    for objective in objectives:
+        candidate, found = _solve_as(pricer, bounded, budget, objective)
+        if objective == "1f1b-hidden":
+            bound = max(bound, found)
+        if candidate is not None and (best is None or candidate.step_seconds < best.step_seconds):
+            best = candidate
+        if best is None or best.step_seconds <= bound * (1 + 1e-6):
+            break
+    return best, bound
+
+
+def _solve_as(pricer: Pricer, bounded: Bounded, budget: Budget, objective: Objective) -> tuple[Candidate | None, float]:
+    choice, settings = bounded.choice, bounded.settings
+    problem = pricer.problem(settings, bounded.stages, choice.sites, choice.copies, objective=objective)
+    answer = search_exact(problem, budget=budget)
+    if answer.split is None:
+        return None, float("inf") if answer.proven else bounded.bound_seconds
+    candidate = price_candidate(pricer, bounded, problem, answer.split)
+    least = min(pricer.costs(site, settings).step_overhead_seconds for site in choice.sites)
+    return candidate, answer.bound_seconds + (candidate.overhead_seconds if answer.proven else least)
+
+
+def price_candidate(pricer: Pricer, bounded: Bounded, problem: SplitProblem, split: Split) -> Candidate:
+    """Price a split of a choice: pace, once-a-step work, and the problem with its order fixed."""
+    fixed = replace(problem, order=split.order, grouped=False, objective="1f1b-hidden")
+    paced = pace(fixed, split)
+    sites = [bounded.choice.sites[place] for place in sorted(set(split.order))]
+    overhead = max(pricer.costs(site, bounded.settings).step_overhead_seconds for site in sites)
+    return Candidate(
+        bounded=bounded,
+        problem=fixed,
+        split=split,
+        paced=paced,
+        step_seconds=paced.seconds + overhead,
+        overhead_seconds=overhead,
+        bound_seconds=bounded.bound_seconds,
+    )

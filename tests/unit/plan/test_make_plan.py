@@ -1,0 +1,235 @@
+"""The pass `plan` on whole jobs."""
+
+import dataclasses
+
+import pytest
+
+from hyperflow.errors import InfeasibleError, InputError
+from hyperflow.ir.timeline import StageTimes
+from hyperflow.plan.make_plan import make_plan
+from hyperflow.simulate.looped import one_f_one_b
+from hyperflow.simulate.timeline import simulate
+from tests.plan_jobs import cluster, decoder, link, resolved, seventy, two_cities
+
+
+def alternative(plan, name):
+    return next(a for a in plan.alternatives if a.name == name)
+
+
+def test_b3_two_cities_get_six_and_two_with_the_even_split_beside_it():
+    plan = make_plan(two_cities())
+    assert [(s.cluster, s.layers, s.first_layer) for s in plan.stages] == [("beijing", 6, 0), ("shanghai", 2, 6)]
+    even = alternative(plan, "even split")
+    assert (even.layers, even.feasible) == ((4, 4), True)
+    assert even.step_seconds > 1.4 * plan.step_seconds
+    assert dict(even.idle_by_cluster)["beijing"] > 0.4 > 0.1 > plan.stages[0].idle_fraction
+    assert plan.optimal.proven and plan.optimal.gap == 0.0
+    assert plan.shape == "pipeline"
+
+
+def test_ranks_memory_and_layers_of_a_plan_add_up():
+    plan = make_plan(seventy())
+    degrees = plan.degrees
+    assert sum(s.layers for s in plan.stages) == 80
+    assert [s.first_layer for s in plan.stages] == [sum(s.layers for s in plan.stages[:i]) for i in range(degrees.pp)]
+    assert [s.node_rank_offset for s in plan.stages] == [s.index * plan.stages[0].nodes for s in plan.stages]
+    assert sum(s.nodes for s in plan.stages) * 8 == degrees.world_size <= 128
+    assert all(s.memory_bytes <= s.memory_limit_bytes for s in plan.stages)
+    assert degrees.dp * plan.micro_batch_size * plan.microbatches == plan.global_batch_size
+    assert plan.step_seconds_low < plan.step_seconds < plan.step_seconds_high
+
+
+def test_no_plan_is_worse_than_any_feasible_alternative():
+    for job in (two_cities(), seventy()):
+        plan = make_plan(job)
+        assert all(a.step_seconds >= plan.step_seconds for a in plan.alternatives if a.feasible)
+
+
+def test_the_simulated_step_stays_within_the_closed_form():
+    plan = make_plan(seventy())
+    costs = [(s.forward_seconds, s.backward_input_seconds, s.backward_weight_seconds) for s in plan.stages]
+    times = StageTimes(*(tuple(column) for column in zip(*costs, strict=True)))
+    hops = [0.0] * (len(plan.stages) - 1)
+    for i, (a, b) in enumerate(zip(plan.stages, plan.stages[1:], strict=False)):
+        if a.cluster != b.cluster:
+            hops[i] = next(
+                x.seconds_per_microbatch for x in plan.links if (x.source, x.target) == (a.cluster, b.cluster)
+            )
+    order = one_f_one_b(len(plan.stages), plan.microbatches, plan.warmup)
+    makespan = simulate(order, times, hops).makespan
+    assert plan.step_seconds * 0.93 < makespan <= plan.step_seconds
+
+
+def test_the_same_job_gives_the_same_plan():
+    first, second = make_plan(seventy()), make_plan(seventy())
+    timeless = [
+        dataclasses.replace(p, optimal=dataclasses.replace(p.optimal, solve_seconds=0.0)) for p in (first, second)
+    ]
+    assert timeless[0] == timeless[1]
+
+
+def test_b1_layers_by_hand_run_no_solver(monkeypatch):
+    def fail(*_, **__):
+        raise AssertionError("a solver ran")
+
+    monkeypatch.setattr("hyperflow.plan.make_plan.search_choices", fail)
+    monkeypatch.setattr("hyperflow.plan.make_plan.solve_split", fail)
+    monkeypatch.setattr("hyperflow.plan.alternatives.search_choices", lambda *_: make_result())
+    plan = make_plan(two_cities(layers={"beijing": 5, "shanghai": 3}))
+    assert [(s.cluster, s.layers) for s in plan.stages] == [("beijing", 5), ("shanghai", 3)]
+    assert plan.optimal.solver == "given by hand" and not plan.optimal.proven
+    assert plan.why[-1] == "the split was given by hand; no solver ran"
+
+
+def make_result():
+    from hyperflow.plan.search import SearchResult
+
+    return SearchResult(best=None, bound_seconds=0.0, considered=0, solved=0, stopped=False)
+
+
+def test_b1_layers_by_stage_keep_the_users_order():
+    plan = make_plan(seventy(layers=(13, 13, 27, 27), dp=4))
+    assert [s.layers for s in plan.stages] == [13, 13, 27, 27]
+    by_name = make_plan(seventy(layers={"shanghai": (13, 13), "beijing": (27, 27)}, dp=4))
+    assert [s.cluster for s in by_name.stages] == ["shanghai", "shanghai", "beijing", "beijing"]
+
+
+def test_all_wrong_degrees_are_told_at_once_with_their_place():
+    with pytest.raises(InputError) as caught:
+        make_plan(two_cities(tp=16, layers={"beijing": 6, "shanghai": 3, "peking": 0}))
+    assert [f.code for f in caught.value.findings] == ["HF203", "HF203", "HF204", "HF204", "HF204"]
+    first = caught.value.findings[0].as_text()
+    assert first == (
+        'error[HF203] tp=16 does not fit the fastest domain of cluster "beijing" (8 GPUs per node, no NVLink domain declared)\n'
+        "  --> job.py:9:17\n"
+        "  9 | @hf.parallel(tp=16, dp=1, layers={'beijing': 6, 'shanghai': 3, 'peking': 0})\n"
+        "    |                 ^^ needs 16 GPUs in one domain, largest is 8\n"
+        "  hint: tp=8, or declare the rack as one domain: nvlink_domain: 72"
+    )
+
+
+def test_b1_layers_that_do_not_add_up_are_refused_at_their_line():
+    with pytest.raises(InputError) as caught:
+        make_plan(two_cities(layers={"beijing": 6, "shanghai": 3}))
+    assert str(caught.value) == (
+        'error[HF204] layers={"beijing": 6, "shanghai": 3} adds up to 9, the model has 8\n'
+        "  --> job.py:9:34\n"
+        "  9 | @hf.parallel(tp=8, dp=1, layers={'beijing': 6, 'shanghai': 3})\n"
+        "    |                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ 8 layers\n"
+        "  hint: leave layers= out to have them chosen"
+    )
+
+
+def test_h9_the_product_of_degrees_is_checked_at_the_keyword():
+    with pytest.raises(InputError) as caught:
+        make_plan(two_cities(pp=4, dp=2))
+    assert str(caught.value) == (
+        "error[HF205] tp=8 x cp=1 x pp=4 x dp=2 = 64 devices, the clusters have 16\n"
+        "  --> job.py:9:29\n"
+        "  9 | @hf.parallel(tp=8, dp=2, pp=4)\n"
+        "    |                            ^ at most 16 devices\n"
+        '  hint: lower a degree, or leave it open: dp="auto", pp="auto"'
+    )
+
+
+def test_h9_whole_stages_are_counted_not_devices():
+    job = resolved([cluster("a", "H100", 3)], [], decoder(), parallel={"dp": 2, "pp": 2})
+    with pytest.raises(InputError, match="HF205.*pp=2 stages of 16 devices each, the clusters hold 1 of them whole"):
+        make_plan(job)
+
+
+@pytest.mark.parametrize(
+    ("parallel", "message"),
+    [
+        ({"tp": 8, "ep": 4}, "ep=4 does not divide the experts of the model"),
+        ({"dp": 3}, "global_batch_size=32 is no multiple of dp x micro_batch_size"),
+        ({"cp": 3}, "cp=3 does not divide the sequence into pairs of chunks"),
+    ],
+)
+def test_a_degree_that_divides_nothing_is_refused(parallel, message):
+    with pytest.raises(InputError) as caught:
+        make_plan(two_cities(**parallel))
+    assert (caught.value.findings[0].code, caught.value.findings[0].message) == ("HF206", message)
+
+
+def test_heads_must_be_divisible():
+    with pytest.raises(InputError) as caught:
+        make_plan(resolved([cluster("a", "H100", 1)], [], decoder(heads=12, kv_heads=12), parallel={"tp": 8}))
+    assert str(caught.value) == (
+        "error[HF206] tp=8 does not divide the attention heads\n"
+        "  --> job.py:9:17\n"
+        "  9 | @hf.parallel(tp=8, dp=1)\n"
+        "    |                 ^\n"
+        '  hint: change tp, or let it be chosen: tp="auto"'
+    )
+
+
+def test_b9_a_model_too_large_says_how_much_and_what_would_fit():
+    job = resolved([cluster("a", "A100", 2)], [], decoder(80), parallel={"global_batch_size": 64})
+    with pytest.raises(InfeasibleError) as caught:
+        make_plan(job)
+    finding = caught.value.findings[0]
+    assert (finding.code, finding.message) == ("HF207", "no plan fits the memory of the devices")
+    assert finding.got is not None and finding.got.endswith("GiB needed per device of a at best")
+    assert finding.hint.endswith("fits (tried)")
+
+
+def test_b9_the_change_that_is_named_really_fits():
+    job = resolved(
+        [cluster("a", "H100", 2)], [], decoder(24), parallel={"pp": 2, "micro_batch_size": 4, "global_batch_size": 64}
+    )
+    with pytest.raises(InfeasibleError) as caught:
+        make_plan(job)
+    assert caught.value.findings[0].hint == 'recompute="full" fits (tried)'
+    fits = {"pp": 2, "micro_batch_size": 4, "global_batch_size": 64, "recompute": "full"}
+    assert make_plan(resolved([cluster("a", "H100", 2)], [], decoder(24), parallel=fits)).recompute == "full"
+
+
+def test_a_split_by_hand_that_does_not_fit_names_the_stage():
+    with pytest.raises(InfeasibleError) as caught:
+        make_plan(
+            resolved(
+                [cluster("a", "B200", 1), cluster("b", "H100", 1)],
+                [link("a", "b")],
+                decoder(40),
+                parallel={"layers": {"a": 4, "b": 36}},
+            )
+        )
+    finding = caught.value.findings[0]
+    assert finding.message == "stage 1 on b with 36 layers does not fit its memory"
+    assert (finding.code, finding.expected) == ("HF207", "at most 70.9 GiB")
+
+
+def test_devices_left_over_are_counted():
+    plan = make_plan(resolved([cluster("a", "B200", 3)], [], decoder(), parallel={"dp": 2, "pp": 1}))
+    assert plan.devices_left_over == (("a", 8),)
+    assert [(f.code, f.severity, f.message) for f in plan.findings] == [
+        ("HF212", "warning", "8 of the devices of a are left over")
+    ]
+
+
+def test_megatron_is_told_that_it_cannot_hide_the_link():
+    plan = make_plan(two_cities())
+    finding = next(f for f in plan.findings if f.code == "HF215")
+    assert finding.message == "Megatron keeps the standard 1F1B order and waits for the link with every micro-batch"
+    assert finding.hint == "torchtitan takes the order as a file; a lower round trip or a larger micro-batch also helps"
+
+
+def test_degrees_that_fill_no_node_are_refused():
+    with pytest.raises(InfeasibleError) as caught:
+        make_plan(
+            resolved(
+                [cluster("a", "H100", 3)], [], decoder(), parallel={"tp": 4, "dp": 3, "pp": 1, "global_batch_size": 33}
+            )
+        )
+    finding = caught.value.findings[0]
+    assert (finding.code, finding.message, finding.expected) == (
+        "HF211",
+        "no choice of degrees can be placed on the clusters",
+        "whole stages on a 3 x 8",
+    )
+
+
+def test_stages_smaller_than_a_node_share_it():
+    plan = make_plan(resolved([cluster("a", "H100", 1)], [], decoder(), parallel={"tp": 2, "pp": 4, "dp": 1}))
+    assert [(s.nodes, s.node_rank_offset) for s in plan.stages] == [(1, 0), (1, 1), (1, 2), (1, 3)]
