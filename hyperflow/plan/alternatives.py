@@ -14,14 +14,21 @@ SINGLE_WORK = 300_000
 SINGLE_SECONDS = 20.0
 
 
-def list_alternatives(pricer: Pricer, best: Candidate) -> tuple[Alternative, ...]:
-    """Give the alternatives, each priced like the chosen plan and each at most once."""
+def list_alternatives(pricer: Pricer, best: Candidate, reordered: Candidate | None) -> tuple[Alternative, ...]:
+    """Give the alternatives, each priced like the chosen plan and each at most once.
+
+    `reordered` is a plan with the clusters in another order that gains less than the prediction's error.
+    """
     seen = {best.split.layers}
     found: list[Alternative] = []
     for name, split in [("even split", even_split(best)), *_neighbours(best)]:
         if split.layers not in seen:
             seen.add(split.layers)
             found.append(_priced(pricer, best, name, split))
+    if reordered is not None:
+        reason = "in another order of clusters; the gain is within the prediction's error"
+        names = list(dict.fromkeys(reordered.bounded.choice.sites[place].name for place in reordered.split.order))
+        found.append(describe(pricer, reordered, f"order {', '.join(names)}", reason))
     clusters = list(dict.fromkeys(site.cluster for site in pricer.sites))
     used = {best.bounded.choice.sites[place].cluster for place in best.split.order}
     if len(clusters) > 1:

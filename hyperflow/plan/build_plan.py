@@ -49,7 +49,7 @@ def build_plan(pricer: Pricer, candidate: Candidate, context: Context) -> Plan:
         zero=settings.zero,
         allreduce=job.job.parallel.allreduce,
         step_seconds=step,
-        step_seconds_low=step * max(0.0, 1 - error),
+        step_seconds_low=step / (1 + error),
         step_seconds_high=step * (1 + error),
         mfu=step_flops(job.model, batch) / (step * peak),
         tokens_per_second=batch * job.model.sequence_length / step,

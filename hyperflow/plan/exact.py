@@ -191,6 +191,8 @@ def _usable(numbers: Numbers, labels: Labels, place: int) -> tuple[Ints, Ints, I
     problem = numbers.problem
     linked: Flags = np.append(~np.isnan(numbers.pair[place]), np.True_)
     allowed: Flags = np.take(linked, labels.place)
+    if problem.ascending:
+        allowed = allowed & (labels.place >= place)
     if problem.order is not None:
         rows = np.flatnonzero(allowed)
         return rows, labels.key[rows], np.zeros((len(rows), 0), dtype=np.int64)

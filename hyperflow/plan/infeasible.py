@@ -1,24 +1,30 @@
 """Why no plan fits: which stage, how many bytes, and the smallest change that does, tried out."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
 from hyperflow.errors import Finding
+from hyperflow.plan.best import search_exact
 from hyperflow.plan.build_plan import build_stages
 from hyperflow.plan.checks import span_of
-from hyperflow.plan.choices import list_choices
+from hyperflow.plan.choices import Choice, list_choices
+from hyperflow.plan.exact import Budget
+from hyperflow.plan.price import price_split
 from hyperflow.plan.pricing import Pricer
+from hyperflow.plan.problem import Split, SplitProblem
 from hyperflow.plan.search import Candidate, search_choices
 from hyperflow.plan.sites import unlinked_pairs
 from hyperflow.units import format_gib
 
 TRIAL_WORK = 300_000
 TRIAL_SECONDS = 10.0
+MOST_MEMORY = 4096.0
 
 
-def memory_findings(pricer: Pricer, candidate: Candidate) -> list[Finding]:
-    """Give HF207 for each stage of a given split that exceeds its memory, and HF208 for a missing link."""
+def given_findings(pricer: Pricer, candidate: Candidate) -> list[Finding]:
+    """Give HF207 for each stage of a given split that exceeds its memory, HF208 for a missing link, HF210 for data."""
     findings = [
         Finding(
             code="HF207",
@@ -34,6 +40,10 @@ def memory_findings(pricer: Pricer, candidate: Candidate) -> list[Finding]:
     ]
     clusters = list(dict.fromkeys(candidate.bounded.choice.sites[p].cluster for p in candidate.split.order))
     neighbours = set(pairwise(clusters))
+    if not candidate.bounded.choice.sites[candidate.split.order[0]].has_data:
+        findings.append(
+            _no_data(pricer, f"the first stage is on {clusters[0]}, which does not hold the data", clusters[0])
+        )
     return findings + [
         _no_link(pricer, a, b, reason)
         for a, b, reason in unlinked_pairs(pricer.job, pricer.job.fleet, clusters)
@@ -48,22 +58,26 @@ def explain_infeasible(pricer: Pricer, considered: int) -> list[Finding]:
         _no_link(pricer, a, b, reason) for a, b, reason in unlinked_pairs(pricer.job, pricer.job.fleet, clusters)
     ]
     if not any(site.has_data for site in pricer.sites):
-        data = pricer.job.job.data
-        at = ", ".join(data.at) if data is not None and data.at != "all" else "all"
-        findings.append(
-            Finding(
-                code="HF210",
-                message="no usable cluster holds the data, which the first stage reads",
-                where="@hf.data(at=)",
-                span=span_of(pricer.job, "data.at", "data"),
-                got=at,
-                expected=f"one of {', '.join(clusters)}",
-            )
-        )
+        message = "no usable cluster holds the data, which the first stage reads"
+        findings.append(_no_data(pricer, message, ", ".join(clusters)))
         return findings
-    if not considered:
+    if not considered or not any(True for _ in _thin_choices(pricer)):
         return [*findings, _nothing_to_choose(pricer)]
     return [*findings, _no_memory(pricer)]
+
+
+def _no_data(pricer: Pricer, message: str, got: str) -> Finding:
+    data = pricer.job.job.data
+    at = "anywhere" if data is None or data.at == "all" else ", ".join(data.at)
+    return Finding(
+        code="HF210",
+        message=message,
+        where="@hf.data(at=)",
+        span=span_of(pricer.job, "data.at", "data"),
+        got=got,
+        expected=f"a cluster with the data: {at}",
+        hint="copy the data, name another cluster in at=, or start the pipeline there",
+    )
 
 
 def _no_link(pricer: Pricer, a: str, b: str, reason: str) -> Finding:
@@ -104,26 +118,54 @@ def _no_memory(pricer: Pricer) -> Finding:
         message="no plan fits the memory of the devices",
         where="@hf.parallel",
         span=span_of(pricer.job, "parallel"),
-        got=f"{format_gib(needed)} needed per device of {where} at best",
+        got=f"{format_gib(needed)} needed per device of {where}, in the split that comes closest",
         expected=f"at most {format_gib(limit)}",
         hint=f"{change} fits (tried)" if change else "more nodes, or devices with more memory",
     )
 
 
 def _closest(pricer: Pricer) -> tuple[float, float, str]:
-    """Bytes that the model needs per device when spread as thin as can be, for the choice with the least excess."""
-    best: tuple[float, float, str] | None = None
+    """Give bytes needed, bytes to be had and the stage of the split that comes closest to fitting."""
+    choice, stages = min(_thin_choices(pricer), key=lambda found: found[0])[1:]
+    settings = pricer.settings(choice.degrees, choice.micro_batch_size, choice.recompute)
+    problem = replace(pricer.problem(settings, stages, choice.sites, choice.copies), objective="bottleneck")
+    low, high = 1.0, 2.0
+    while (split := _split_with(problem, high)) is None and high < MOST_MEMORY:
+        low, high = high, 2 * high
+    if split is None:
+        return 0.0, 0.0, "any stage"
+    while high - low > 1e-3 * high:
+        middle = (low + high) / 2
+        found = _split_with(problem, middle)
+        if found is None:
+            low = middle
+        else:
+            split, high = found, middle
+    needed = price_split(problem, split).memory_bytes
+    limits = [problem.places[place].memory_bytes or 1.0 for place in split.order]
+    worst = max(range(len(needed)), key=lambda i: needed[i] / limits[i])
+    return needed[worst], limits[worst], f"stage {worst} of {stages} on {choice.sites[split.order[worst]].name}"
+
+
+def _thin_choices(pricer: Pricer) -> Iterator[tuple[float, Choice, int]]:
+    """Give choices with as many stages as can be, and the share of memory that an even spread would take."""
+    num_layers, fixed = pricer.job.model.num_layers, pricer.job.job.parallel.pp
     for choice in list_choices(pricer.job, pricer.sites):
         settings = pricer.settings(choice.degrees, choice.micro_batch_size, choice.recompute)
-        fixed = pricer.job.job.parallel.pp
-        stages = min(choice.most_stages, pricer.job.model.num_layers) if fixed == "auto" else fixed
-        for site in choice.sites:
-            costs = pricer.costs(site, settings)
-            layers = sum(layer.state_bytes + layer.activation_bytes for layer in costs.layers) / max(1, stages)
-            needed = layers + costs.fixed_bytes + costs.working_bytes
-            if best is None or needed / costs.memory_limit_bytes < best[0] / best[1]:
-                best = (needed, costs.memory_limit_bytes, site.name)
-    return best or (0.0, 0.0, "")
+        stages = min(choice.most_stages, num_layers) if fixed == "auto" else fixed
+        if stages > choice.most_stages:
+            continue
+        costs = pricer.costs(choice.sites[0], settings)
+        held = sum(pricer.held(settings, stages)) / stages
+        layers = sum(layer.state_bytes + held * layer.activation_bytes for layer in costs.layers) / stages
+        yield (layers + costs.fixed_bytes + costs.working_bytes) / costs.memory_limit_bytes, choice, stages
+
+
+def _split_with(problem: SplitProblem, factor: float) -> Split | None:
+    """A split when every place has `factor` times its memory."""
+    places = tuple(replace(place, memory_bytes=(place.memory_bytes or 0.0) * factor) for place in problem.places)
+    budget = Budget(deadline=time.monotonic() + TRIAL_SECONDS, work=TRIAL_WORK)
+    return search_exact(replace(problem, places=places), budget=budget).split
 
 
 def _changes(pricer: Pricer) -> Iterator[tuple[str, Pricer]]:

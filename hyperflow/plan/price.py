@@ -106,6 +106,8 @@ def _shape_violations(problem: SplitProblem, split: Split) -> list[str]:
     violations += [f"stage {i} has {n} layers" for i, n in enumerate(split.layers) if n < problem.min_layers]
     if problem.order is not None and split.order != problem.order:
         violations.append("the order of stages is not the given one")
+    if problem.ascending and list(split.order) != sorted(split.order):
+        violations.append("the places are not in their listed order")
     if problem.first_places is not None and split.order[:1] and split.order[0] not in problem.first_places:
         violations.append(f"stage 0 may not be on {problem.places[split.order[0]].name}")
     for index, place in enumerate(problem.places):

@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from hyperflow.catalog.calibration import device_family
 from hyperflow.cost.layer_costs import device_costs
 from hyperflow.cost.memory import in_flight
+from hyperflow.cost.profiled import apply_profile
 from hyperflow.cost.rates import Rates
 from hyperflow.ir.calibration import Calibration
 from hyperflow.ir.costs import CostSettings, DeviceCosts
 from hyperflow.ir.plan import Degrees
+from hyperflow.ir.profile import Profile
 from hyperflow.ir.resolved import ResolvedJob
 from hyperflow.plan.problem import Cuts, EndCost, LayerTable, Objective, Place, SplitProblem
-from hyperflow.plan.profiles import Profile
 from hyperflow.plan.sites import Site, link_between, transfer_seconds
 from hyperflow.simulate.orders import SCHEDULES, canonical_name
 
@@ -62,7 +64,7 @@ class Pricer:
         key = (site.device, plain)
         if key not in self._costs:
             costs = device_costs(self.job.model, self.job.devices[site.device], plain, self.calibration)
-            self._costs[key] = costs if self.profile is None else self.profile.applied(costs)
+            self._costs[key] = costs if self.profile is None else apply_profile(costs, self.profile)
         return self._costs[key]
 
     def held(self, settings: CostSettings, stages: int) -> tuple[float, ...]:
@@ -81,6 +83,7 @@ class Pricer:
         *,
         order: tuple[int, ...] | None = None,
         objective: Objective = "1f1b-hidden",
+        ascending: bool = False,
     ) -> SplitProblem:
         """Give the split problem of one choice over sites with so many stages each."""
         first = tuple(i for i, site in enumerate(sites) if site.has_data)
@@ -102,6 +105,7 @@ class Pricer:
             grouped=order is None,
             in_flight=self.held(settings, stages),
             cuts=Cuts(by_pair=self.pairs(settings, sites)),
+            ascending=ascending,
             first_places=None if len(first) == len(sites) else first,
         )
 
@@ -126,10 +130,12 @@ class Pricer:
             device = costs.device
             if a.network_bytes_per_second is not None:
                 device = replace(device, network_bytes_per_second=a.network_bytes_per_second)
-            rates = Rates(device, self.calibration.constants(device.name), costs.settings)
-            return rates.group(2, max(a.domain, settings.degrees.devices_per_stage)).p2p(
-                costs.boundary_bytes / settings.degrees.tp
+            constants = self.calibration.of(device.name, device_family(device)).constants
+            stage_devices = settings.degrees.devices_per_stage
+            neighbour = Rates(device, constants, costs.settings).neighbour(
+                stage_devices, max(a.domain + 1, stage_devices)
             )
+            return neighbour.p2p(costs.boundary_bytes / settings.degrees.tp)
         link = link_between(self.job, a.cluster, b.cluster)
         return None if link is None else transfer_seconds(link, crossing_bytes(costs))
 

@@ -70,6 +70,7 @@ class SplitProblem:
 
     `order` lists the place of each stage; None leaves it free. With `grouped`, all stages of a place are neighbours.
     `in_flight[i]` is how many micro-batches stage i holds. Where `first_places` is given, stage 0 is on one of them.
+    With `ascending`, a free order keeps the places in the order in which they are listed.
     """
 
     places: tuple[Place, ...]
@@ -83,6 +84,7 @@ class SplitProblem:
     cuts: Cuts = field(default_factory=Cuts)
     min_layers: int = 1
     first_places: tuple[int, ...] | None = None
+    ascending: bool = False
 
     @property
     def num_layers(self) -> int:

@@ -52,8 +52,10 @@ class SearchResult:
     stopped: bool
 
 
-def search_choices(pricer: Pricer, work: float, seconds: float) -> SearchResult:
+def search_choices(pricer: Pricer, work: float, seconds: float, *, declared_order: bool = False) -> SearchResult:
     """Solve choices in order of their bounds until no open bound can beat the best.
+
+    With `declared_order` the clusters stay in the order in which they were declared.
 
     A choice is dropped only when its bound, or the proven bound of its search, is no better than the best step found.
     The search ends early when its work is used up, at the same place on every machine; `seconds` is a stop for
@@ -77,7 +79,7 @@ def search_choices(pricer: Pricer, work: float, seconds: float) -> SearchResult:
             continue
         solved += 1
         share = Budget(deadline=deadline, work=CANDIDATE_WORK)
-        candidate, bound = solve_choice(pricer, bounded, share)
+        candidate, bound = solve_choice(pricer, bounded, share, declared_order)
         budget.work -= CANDIDATE_WORK - max(0.0, share.work)
         closed.append(bound)
         if candidate is not None and (best is None or candidate.step_seconds < best.step_seconds * (1 - PROOF)):
@@ -105,8 +107,10 @@ def rank_choices(pricer: Pricer) -> list[Bounded]:
     return ranked
 
 
-def solve_choice(pricer: Pricer, bounded: Bounded, budget: Budget) -> tuple[Candidate | None, float]:
-    """Split one choice over its sites, order free; gives the candidate and a bound (infinite: proven impossible).
+def solve_choice(
+    pricer: Pricer, bounded: Bounded, budget: Budget, declared_order: bool
+) -> tuple[Candidate | None, float]:
+    """Split one choice over its sites; gives the candidate and a bound (infinite: proven impossible).
 
     First as if every link could be hidden, which is also a bound; where memory does not allow that, once more with
     the exact period of the standard order.
@@ -115,7 +119,7 @@ def solve_choice(pricer: Pricer, bounded: Bounded, budget: Budget) -> tuple[Cand
     bound = bounded.bound_seconds
     objectives: tuple[Objective, ...] = ("1f1b-hidden", "1f1b-links")
     for objective in objectives:
-        candidate, found = _solve_as(pricer, bounded, budget, objective)
+        candidate, found = _solve_as(pricer, bounded, budget, objective, declared_order)
         if objective == "1f1b-hidden":
             bound = max(bound, found)
         if candidate is not None and (best is None or candidate.step_seconds < best.step_seconds):
@@ -125,9 +129,13 @@ def solve_choice(pricer: Pricer, bounded: Bounded, budget: Budget) -> tuple[Cand
     return best, bound
 
 
-def _solve_as(pricer: Pricer, bounded: Bounded, budget: Budget, objective: Objective) -> tuple[Candidate | None, float]:
+def _solve_as(
+    pricer: Pricer, bounded: Bounded, budget: Budget, objective: Objective, declared_order: bool
+) -> tuple[Candidate | None, float]:
     choice, settings = bounded.choice, bounded.settings
-    problem = pricer.problem(settings, bounded.stages, choice.sites, choice.copies, objective=objective)
+    problem = pricer.problem(
+        settings, bounded.stages, choice.sites, choice.copies, objective=objective, ascending=declared_order
+    )
     answer = search_exact(problem, budget=budget)
     if answer.split is None:
         return None, float("inf") if answer.proven else bounded.bound_seconds
@@ -138,7 +146,7 @@ def _solve_as(pricer: Pricer, bounded: Bounded, budget: Budget, objective: Objec
 
 def price_candidate(pricer: Pricer, bounded: Bounded, problem: SplitProblem, split: Split) -> Candidate:
     """Price a split of a choice: pace, once-a-step work, and the problem with its order fixed."""
-    fixed = replace(problem, order=split.order, grouped=False, objective="1f1b-hidden")
+    fixed = replace(problem, order=split.order, grouped=False, ascending=False, objective="1f1b-hidden")
     paced = pace(fixed, split)
     sites = [bounded.choice.sites[place] for place in sorted(set(split.order))]
     overhead = max(pricer.costs(site, bounded.settings).step_overhead_seconds for site in sites)

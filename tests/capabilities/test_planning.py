@@ -68,7 +68,7 @@ def test_c4_a_pair_over_max_rtt_is_excluded():
 
 def test_c4_clusters_without_a_declared_link_are_refused():
     clusters = [cluster("a", "H100", 1), cluster("b", "H100", 1)]
-    with pytest.raises(InfeasibleError, match='HF208.*"a" and "b" cannot be neighbours: no link is declared'):
+    with pytest.raises(InfeasibleError, match=r'HF208.*"a" and "b" cannot be neighbours: no link is declared'):
         make_plan(resolved(clusters, [], decoder(), parallel={"layers": {"a": 4, "b": 4}}))
 
 
@@ -86,7 +86,8 @@ def test_f3_the_first_stage_is_where_the_data_is():
         )
     assert caught.value.findings[0].as_text() == (
         "error[HF210] no usable cluster holds the data, which the first stage reads\n"
-        "  --> @hf.data(at=)\n  got c, expected one of a, b"
+        "  --> @hf.data(at=)\n  got a, b, expected a cluster with the data: c\n"
+        "  hint: copy the data, name another cluster in at=, or start the pipeline there"
     )
 
 
