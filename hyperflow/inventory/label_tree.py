@@ -67,10 +67,13 @@ def _complete_paths(positions: Mapping[str, Position]) -> dict[str, tuple[str, t
         for level, (low, high) in enumerate(pairwise(position.domains)):
             if low and high:
                 parents.setdefault((position.space, level, low), set()).add(high)
+    depths: dict[str, int] = {}
+    for position in positions.values():
+        depths[position.space] = max(depths.get(position.space, 0), len(position.domains))
     paths: dict[str, tuple[str, tuple[str, ...]]] = {}
     for node, position in positions.items():
         values = [position.domains[0]]
-        for level in range(1, _depth(position, parents, values[0])):
+        for level in range(1, depths[position.space]):
             stated = position.domains[level] if level < len(position.domains) else ""
             above = parents.get((position.space, level - 1, values[-1]), set())
             value = stated or (min(above) if len(above) == 1 else "")
@@ -79,13 +82,6 @@ def _complete_paths(positions: Mapping[str, Position]) -> dict[str, tuple[str, t
             values.append(value)
         paths[node] = (position.space, tuple(values))
     return _without_repeated_tops(paths)
-
-
-def _depth(position: Position, parents: Mapping[tuple[str, int, str], set[str]], leaf: str) -> int:
-    depth = len(position.domains)
-    if (position.space, 0, leaf) in parents:
-        depth = max(depth, *(level + 2 for space, level, _ in parents if space == position.space))
-    return depth
 
 
 def _without_repeated_tops(paths: dict[str, tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, tuple[str, ...]]]:
