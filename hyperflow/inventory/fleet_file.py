@@ -8,7 +8,6 @@ from hyperflow.errors import Finding, InputError, nearest, raise_errors
 from hyperflow.inventory.fleet_file_topology import read_hypernode, read_karmada_view, read_taints, read_tier
 from hyperflow.inventory.hostlists import expand_hosts
 from hyperflow.inventory.mapping_fields import Fields, parse_size, shown
-from hyperflow.json_tree import sequence
 from hyperflow.spec.fleet import Cluster, Exclusion, Fleet, Link, LinkKind, NodeGroup, TargetVersions
 from hyperflow.units import gigabits_per_second, parse_quantity
 
@@ -61,7 +60,10 @@ def _read_cluster(fields: Fields) -> Cluster | None:
         read_hypernode(Fields(item, f"{fields.at('hypernodes')}[{i}]", fields.findings))
         for i, item in enumerate(fields.items("hypernodes"))
     ]
-    labels = [tuple(shown(key) for key in sequence(item)) for item in fields.items("topology_labels")]
+    labels = [
+        tuple(Fields({"keys": item}, fields.at("topology_labels"), fields.findings).names("keys"))
+        for item in fields.items("topology_labels")
+    ]
     excluded = [_read_exclusion(fields, i, item) for i, item in enumerate(fields.items("excluded"))]
     versions = _read_versions(fields.child("versions"))
     karmada = read_karmada_view(fields.child("karmada"))
@@ -139,8 +141,10 @@ def read_names(fields: Fields, key: str) -> tuple[str, ...]:
     names: list[str] = []
     for item in fields.items(key):
         try:
-            names += expand_hosts(shown(item) if isinstance(item, int | float) else item)
-        except (ValueError, TypeError) as error:
+            if not isinstance(item, str | int) or isinstance(item, bool):
+                raise ValueError("not a text")
+            names += expand_hosts(str(item))
+        except ValueError as error:
             fields.fault(key, shown(item), "names or ranges such as node[01-16]", str(error))
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:

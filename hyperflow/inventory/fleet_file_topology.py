@@ -35,19 +35,16 @@ def read_hypernode(fields: Fields) -> HyperNode | None:
     members: list[HyperNodeMember] = []
     for item in fields.items("nodes"):
         try:
-            members += [HyperNodeMember(type="Node", name=node) for node in expand_hosts(shown_name(item))]
+            if not isinstance(item, str | int) or isinstance(item, bool):
+                raise ValueError("not a text")
+            members += [HyperNodeMember(type="Node", name=node) for node in expand_hosts(str(item))]
         except ValueError as error:
             fields.fault("nodes", shown(item), "names or ranges such as node[01-16]", str(error))
-    members += [HyperNodeMember(type="HyperNode", name=shown_name(item)) for item in fields.items("hypernodes")]
+    members += [HyperNodeMember(type="HyperNode", name=child) for child in fields.names("hypernodes")]
     fields.finish()
     if len(fields.findings) > here or tier is None:
         return None
     return HyperNode(name=name, tier=tier, tier_name=tier_name, members=tuple(members))
-
-
-def shown_name(item: object) -> str:
-    """Give an item of a list of names as text, numbers included."""
-    return item if isinstance(item, str) else shown(item)
 
 
 def read_taints(fields: Fields) -> tuple[Taint, ...]:

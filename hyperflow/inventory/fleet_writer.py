@@ -4,10 +4,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import yaml
-
 from hyperflow.inventory.fleet_file import SCHEMA_VERSION, SIZED_RESOURCES
 from hyperflow.inventory.hostlists import compress_hosts, expand_hosts
+from hyperflow.inventory.yaml_text import flow_text
 from hyperflow.spec.fleet import Cluster, Fleet, HyperNode, KarmadaView, Link, NodeGroup, Taint, TargetVersions, Tier
 from hyperflow.units import gigabits_per_second
 
@@ -43,7 +42,7 @@ def write_fleet(fleet: Fleet) -> str:
         lines += [_cluster_text(cluster) for cluster in fleet.clusters]
     if fleet.links:
         lines.append(f"links:  # {_LINK_COMMENT}")
-        lines += [f"  - {_flow(_link(link))}" for link in fleet.links]
+        lines += [f"  - {flow_text(_link(link))}" for link in fleet.links]
     return "\n".join(lines) + "\n"
 
 
@@ -61,21 +60,23 @@ def _cluster_text(cluster: Cluster) -> str:
     parts: dict[str, list[str]] = {
         "groups": [_yaml(_group(group)) for group in cluster.groups],
         "excluded": [
-            _flow({"cause": exclusion.cause, "nodes": name_ranges(exclusion.nodes)}) for exclusion in cluster.excluded
+            flow_text({"cause": exclusion.cause, "nodes": name_ranges(exclusion.nodes)})
+            for exclusion in cluster.excluded
         ],
-        "tiers": [_flow(_tier(tier)) for tier in cluster.tiers],
-        "hypernodes": [_flow(_hypernode(hypernode)) for hypernode in cluster.hypernodes],
+        "tiers": [flow_text(_tier(tier)) for tier in cluster.tiers],
+        "hypernodes": [flow_text(_hypernode(hypernode)) for hypernode in cluster.hypernodes],
     }
     for key, items in parts.items():
         if items:
             lines.append(f"    {key}:  # {_CLUSTER_COMMENT[key]}")
             lines += ["      - " + _indent(item, "        ").removeprefix("        ") for item in items]
     if cluster.topology_labels:
-        labels = _flow([list(keys) for keys in cluster.topology_labels])
+        labels = flow_text([list(keys) for keys in cluster.topology_labels])
         lines.append(f"    topology_labels: {labels}  # {_CLUSTER_COMMENT['topology_labels']}")
     if cluster.karmada:
-        lines.append(f"    karmada:  # {_CLUSTER_COMMENT['karmada']}")
-        lines.append(_indent(_yaml(_karmada(cluster.karmada)), "      "))
+        view = _karmada(cluster.karmada)
+        lines.append(f"    karmada:{'' if view else ' {}'}  # {_CLUSTER_COMMENT['karmada']}")
+        lines += [_indent(_yaml(view), "      ")] if view else []
     return "\n".join(lines)
 
 
@@ -207,12 +208,7 @@ def _invert(value: float, convert: Callable[[float], float]) -> int | float:
 
 
 def _yaml(values: dict[str, Any]) -> str:
-    return "\n".join(f"{key}: {_flow(value)}" for key, value in values.items())
-
-
-def _flow(value: Any) -> str:
-    text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=1_000_000, default_flow_style=True)
-    return text.rstrip().removesuffix("...").rstrip()
+    return "\n".join(f"{key}: {flow_text(value)}" for key, value in values.items())
 
 
 def _indent(text: str, prefix: str) -> str:

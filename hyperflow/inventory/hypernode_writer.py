@@ -4,12 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import yaml
-
 from hyperflow.errors import Finding
 from hyperflow.inventory.draft import stated_nodes
 from hyperflow.inventory.hostlists import compress_hosts
 from hyperflow.inventory.label_tree import slug
+from hyperflow.inventory.yaml_text import block_text, documents_text
 from hyperflow.k8s.go_regex import compile_go_regex
 from hyperflow.spec.fleet import Cluster, Fleet, HyperNode
 
@@ -126,7 +125,7 @@ def _escaped(text: str) -> str:
 
 def hypernodes_yaml(fleet: Fleet) -> str:
     """Give all HyperNode objects as YAML documents."""
-    return yaml.safe_dump_all(hypernode_objects(fleet), sort_keys=False, explicit_start=True, width=1_000_000)
+    return documents_text(hypernode_objects(fleet))
 
 
 def discovery_yaml(fleet: Fleet) -> tuple[str, list[Finding]]:
@@ -149,10 +148,10 @@ def discovery_yaml(fleet: Fleet) -> tuple[str, list[Finding]]:
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": {"name": "volcano-controller-configmap", "namespace": "volcano-system"},
-            "data": {"volcano-controller.conf": yaml.safe_dump(settings, sort_keys=False)},
+            "data": {"volcano-controller.conf": block_text(settings)},
         }
         head = f"---\n# cluster {cluster.name}: merge with what its volcano-controller-configmap holds already\n"
-        texts.append(head + _literal(config_map))
+        texts.append(head + block_text(config_map))
     return "".join(texts), findings
 
 
@@ -163,21 +162,6 @@ def _types(cluster: Cluster) -> dict[str, list[dict[str, str]]]:
         f"{base}-{i}" if several else base: [{"nodeLabel": key} for key in (*reversed(keys), "kubernetes.io/hostname")]
         for i, keys in enumerate(cluster.topology_labels)
     }
-
-
-class _BlockDumper(yaml.SafeDumper):
-    """Writes texts of several lines as blocks, as people do in a ConfigMap."""
-
-
-def _represent_text(dumper: yaml.SafeDumper, data: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", data, style="|" if "\n" in data else None)  # pyright: ignore[reportUnknownMemberType]  # PyYAML's stubs leave it open
-
-
-_BlockDumper.add_representer(str, _represent_text)
-
-
-def _literal(value: object) -> str:
-    return yaml.dump(value, Dumper=_BlockDumper, sort_keys=False)
 
 
 def _no_labels(cluster: str) -> Finding:

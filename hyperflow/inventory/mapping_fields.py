@@ -131,7 +131,17 @@ class Fields:
 
     def texts(self, key: str) -> dict[str, str]:
         """Give a mapping of texts, such as labels."""
-        return {name: shown(value) for name, value in self.mapping(key).items()}
+        child = self.child(key)
+        return {name: child.text(name) for name in list(child.values)} if child else {}
+
+    def names(self, key: str) -> list[str]:
+        """Give the items of a list of names."""
+        values = self.items(key)
+        for value in values:
+            if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
+                self.fault(key, shown(value), "a list of names")
+                return []
+        return [str(value) for value in values]
 
     def at(self, key: str) -> str:
         """Give the place of a key."""

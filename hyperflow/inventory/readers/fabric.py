@@ -1,10 +1,18 @@
 """What all fabric files come down to: named domains of named nodes, leaf first."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hyperflow.errors import Finding
 from hyperflow.spec.fleet import HyperNode, HyperNodeMember
+
+_NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
+
+
+def is_node_name(text: str) -> bool:
+    """Say whether a host name of a fabric file can be the name of a node."""
+    return _NODE_NAME.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

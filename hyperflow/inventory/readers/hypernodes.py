@@ -49,6 +49,9 @@ def read_hypernode_object(value: Mapping[str, Any], where: str) -> tuple[Selecte
             )
         elif fault := selector_fault(selector):
             findings.append(_fault("HF327", at, f"the selector cannot be evaluated: {fault}", "mend the selector"))
+        elif (named := dig(selector, "exactMatch", "name")) is not None and not is_object_name(named):
+            hint = "use the object's own name, or regexMatch for a pattern"
+            findings.append(_fault("HF332", at, f"exactMatch names {shown(named)!r}, which no object can have", hint))
         elif member["type"] == "Node":
             selectors.append(mapping(selector))
         elif mapping(selector).get("exactMatch") is None:
@@ -73,6 +76,11 @@ def read_hypernode_object(value: Mapping[str, Any], where: str) -> tuple[Selecte
     )
 
 
+def is_object_name(name: object) -> bool:
+    """Say whether a name is a DNS subdomain, as names of nodes and HyperNodes are."""
+    return isinstance(name, str) and len(name) <= 253 and _NAME.fullmatch(name) is not None
+
+
 def _fault(code: str, where: str, message: str, hint: str) -> Finding:
     return Finding(code=code, message=message, where=where, hint=hint)
 
@@ -86,7 +94,7 @@ def _shape_faults(value: Mapping[str, Any]) -> list[tuple[str, str]]:
     if name is None and "name" in value:
         faults.append(("its name stands outside metadata", "write metadata: {name: ...}"))
         name = value["name"]
-    if not isinstance(name, str) or len(name) > 253 or not _NAME.fullmatch(name):
+    if not is_object_name(name):
         faults.append((f"{shown(name)} is no legal object name", "use lower-case letters, digits and dashes"))
     tier = dig(value, "spec", "tier")
     if not isinstance(tier, int) or isinstance(tier, bool) or not 0 <= tier < 2**31:

@@ -6,7 +6,8 @@ from typing import Any
 
 from hyperflow.errors import Finding, InputError
 from hyperflow.inventory.label_tree import count_of, name_some
-from hyperflow.inventory.readers.fabric import Fabric
+from hyperflow.inventory.mapping_fields import shown
+from hyperflow.inventory.readers.fabric import Fabric, is_node_name
 from hyperflow.json_tree import is_sequence, mapping, text
 from hyperflow.spec.fleet import HyperNode, HyperNodeMember
 
@@ -25,10 +26,13 @@ def read_ufm_ports(value: Sequence[Any], file: str) -> Fabric:
     UFM discovery does.
     """
     leaves_of: dict[str, set[str]] = {}
-    for item in value:
+    for i, item in enumerate(value):
         port = mapping(item)
         host, leaf = text(port.get("system_name")), text(port.get("peer_node_name"))
-        if "Computer" in text(port.get("description")) and host:
+        if "Computer" in text(port.get("description")):
+            if not is_node_name(host):
+                message = "the system_name of a computer's port is no node name"
+                raise InputError(Finding(code="HF337", message=message, where=f"{file}: [{i}]", got=shown(host)))
             leaves_of.setdefault(host, set()).update({leaf} - {""})
     if not leaves_of:
         raise InputError(_no_tree(file, "no port of a computer"))
@@ -169,7 +173,8 @@ def _join(
 
 def _names_one_host(name: str) -> bool:
     """Say whether a name can be one node: installers give many machines one name, and fabric managers are no nodes."""
-    return name.casefold() not in _DEFAULT_NAMES and "ufm" not in name.casefold()
+    folded = name.casefold()
+    return is_node_name(name) and folded not in _DEFAULT_NAMES and "ufm" not in folded
 
 
 def _levels(neighbours: Mapping[str, set[str]], hosts: Mapping[str, set[str]]) -> dict[str, int]:

@@ -5,7 +5,8 @@ from typing import Any
 
 from hyperflow.errors import Finding, InputError
 from hyperflow.inventory.label_tree import count_of, name_some
-from hyperflow.inventory.readers.fabric import Fabric
+from hyperflow.inventory.mapping_fields import shown
+from hyperflow.inventory.readers.fabric import Fabric, is_node_name
 from hyperflow.json_tree import is_sequence, mapping, sequence, text
 from hyperflow.spec.fleet import HyperNode, HyperNodeMember
 
@@ -23,10 +24,9 @@ def read_compute_nodes(value: Sequence[Any], file: str) -> Fabric:
     for i, item in enumerate(value):
         node = mapping(item)
         name, domain = text(node.get("Name")), text(node.get("DomainUUID"))
-        if not name or not domain:
-            raise InputError(
-                Finding(code="HF337", message="a compute node has no Name or DomainUUID", where=f"{file}: [{i}]")
-            )
+        if not is_node_name(name) or not domain:
+            message = "a compute node has no usable Name or no DomainUUID"
+            raise InputError(Finding(code="HF337", message=message, where=f"{file}: [{i}]", got=shown(name)))
         devices[name] = len(sequence(node.get("GpuIDList")))
         if text(node.get("Health"), "HEALTHY") != "HEALTHY":
             ill.append(name)

@@ -70,8 +70,10 @@ def _read_block(
     name, nodes = str(switch), list[str]()
     for pattern in block["nodes"]:
         try:
-            nodes += expand_hosts(str(pattern) if isinstance(pattern, int) else pattern)
-        except (ValueError, TypeError, AttributeError) as error:
+            if not isinstance(pattern, str | int) or isinstance(pattern, bool):
+                raise ValueError("not a text")
+            nodes += expand_hosts(str(pattern))
+        except ValueError as error:
             faults.append(_fault(file, f"{place}.nodes", shown(pattern), f"node names or ranges ({error})"))
     known = switches.get(name, Switch(name=name))
     switches[name] = Switch(name=name, switches=known.switches, nodes=(*known.nodes, *nodes))

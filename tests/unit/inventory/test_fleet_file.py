@@ -61,6 +61,20 @@ def test_a_written_fleet_is_read_back_equal(tmp_path):
     assert again == fleet
 
 
+def test_long_names_and_labels_are_read_whole(tmp_path):
+    text = (
+        "schema_version: hyperflow.fleet/v1\n"
+        "clusters:\n"
+        f"  - name: a\n    topology_labels: [[x.io/{'k' * 63}]]\n"
+        f"    groups: [{{device: H100, count: 1, devices_per_node: 8, labels: {{x: {'v' * 63}}}}}]\n"
+        f"    hypernodes: [{{name: t, tier: 2, hypernodes: [{'h' * 253}]}}]\n"
+    )
+    (cluster,) = load_fleet([_write(tmp_path, text)])[0].clusters
+    assert cluster.topology_labels == (("x.io/" + "k" * 63,),)
+    assert cluster.groups[0].labels == {"x": "v" * 63}
+    assert cluster.hypernodes[0].members[0].name == "h" * 253
+
+
 def test_clusters_and_links_may_stand_in_different_files(tmp_path):
     clusters, links = FLEET.split("links:")
     first = _write(tmp_path, clusters, "clusters.yaml")
