@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Any
 
 from hyperflow.catalog.devices import device_names, find_device
+from hyperflow.catalog.links import fibre_round_trip, nominal_rate
 from hyperflow.errors import Finding, InputError, nearest, raise_errors
 from hyperflow.inventory.fleet_file_topology import read_hypernode, read_karmada_view, read_taints, read_tier
 from hyperflow.inventory.hostlists import expand_hosts
@@ -188,11 +189,25 @@ def _read_versions(fields: Fields | None) -> TargetVersions:
 
 
 def _read_link(fields: Fields) -> Link | None:
+    """Read one link; a kind with a nominal rate needs no `gbps`, and `km` of fibre stand for `rtt_ms`."""
     here = len(fields.findings)
     a, b = fields.text("a", required=True), fields.text("b", required=True)
     kind = LinkKind(fields.choice("kind", _KINDS, "wan"))
-    gbps = fields.number("gbps", required=True)
-    rtt = fields.number("rtt_ms", required=True)
+    kilometres = fields.number("km")
+    gbps = fields.number("gbps", required=nominal_rate(kind) is None)
+    rtt = fields.number("rtt_ms", required=kilometres is None)
+    curve = _read_curve(fields)
+    fields.finish()
+    if gbps == 0:
+        fields.fault("gbps", "0", "more than 0")
+    speed = nominal_rate(kind) if gbps is None else gigabits_per_second(gbps)
+    if len(fields.findings) > here or speed is None:
+        return None
+    seconds = fibre_round_trip(kilometres or 0) if rtt is None else rtt / 1e3
+    return Link(a=a, b=b, kind=kind, bytes_per_second=speed, round_trip_seconds=seconds, curve=curve)
+
+
+def _read_curve(fields: Fields) -> tuple[tuple[float, float], ...]:
     curve: list[tuple[float, float]] = []
     for i, item in enumerate(fields.items("curve")):
         point = Fields(item, f"{fields.at('curve')}[{i}]", fields.findings)
@@ -202,10 +217,4 @@ def _read_link(fields: Fields) -> Link | None:
             point.fault("", shown(item), "a point such as {size: 64MiB, ms: 12}")
         else:
             curve.append((size, milliseconds / 1e3))
-    fields.finish()
-    if gbps == 0:
-        fields.fault("gbps", "0", "more than 0")
-    if len(fields.findings) > here or gbps is None or rtt is None:
-        return None
-    speed = gigabits_per_second(gbps)
-    return Link(a=a, b=b, kind=kind, bytes_per_second=speed, round_trip_seconds=rtt / 1e3, curve=tuple(curve))
+    return tuple(curve)

@@ -61,6 +61,27 @@ def test_a_written_fleet_is_read_back_equal(tmp_path):
     assert again == fleet
 
 
+@pytest.mark.parametrize(
+    ("link", "bytes_per_second", "seconds"),
+    [
+        ("kind: infiniband, rtt_ms: 0.02", 50e9, 0.00002),
+        ("kind: infiniband, gbps: 3200, rtt_ms: 0.02", 400e9, 0.00002),
+        ("kind: wan, gbps: 100, km: 1200", 12.5e9, 0.012),
+        ("gbps: 100, km: 1200, rtt_ms: 30", 12.5e9, 0.03),
+    ],
+)
+def test_a_link_takes_its_rate_and_latency_from_what_is_given_or_its_kind(tmp_path, link, bytes_per_second, seconds):
+    text = FLEET.split("links:")[0] + f"links: [{{a: beijing, b: shanghai, {link}}}]\n"
+    (read,) = load_fleet([_write(tmp_path, text)])[0].links
+    assert (read.bytes_per_second, read.round_trip_seconds) == pytest.approx((bytes_per_second, seconds))
+
+
+@pytest.mark.parametrize("link", ["kind: wan, rtt_ms: 1", "kind: ethernet, rtt_ms: 1", "kind: infiniband", "gbps: 1"])
+def test_what_no_kind_tells_must_be_given(tmp_path, link):
+    text = FLEET.split("links:")[0] + f"links: [{{a: beijing, b: shanghai, {link}}}]\n"
+    assert "HF301" in _errors(_write(tmp_path, text))
+
+
 def test_long_names_and_labels_are_read_whole(tmp_path):
     text = (
         "schema_version: hyperflow.fleet/v1\n"
@@ -105,7 +126,7 @@ def test_an_unknown_key_is_named_with_the_nearest_one(tmp_path):
         "  got nothing, expected a number of at least 0\n"
         "error[HF302] unknown key 'rtt_msec'\n"
         f"  --> {path}: links[0]\n"
-        "  got rtt_msec, expected one of a, b, curve, gbps, kind, rtt_ms\n"
+        "  got rtt_msec, expected one of a, b, curve, gbps, kind, km, rtt_ms\n"
         '  hint: did you mean "rtt_ms"?'
     )
 
