@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from hyperflow.errors import Finding, nearest
+from hyperflow.place.cluster_state import job_key, nodes_left_out
 from hyperflow.place.domains import DomainTree, build_tree
 from hyperflow.place.records import ClusterRecord, JobRecord, TopologyLimit
-from hyperflow.place.session import job_key, nodes_left_out
 
 
 def judge_input(clusters: Sequence[ClusterRecord], jobs: Sequence[JobRecord]) -> list[Finding]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hyperflow.place.session import Session
+from hyperflow.place.cluster_state import ClusterState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,9 +51,9 @@ class ClusterSpace:
         }
 
 
-def measure_space(session: Session) -> ClusterSpace:
+def measure_space(state: ClusterState) -> ClusterSpace:
     """Measure the cluster as it is; `after` equals `before` until a caller replaces it."""
-    room, tree = session.room, session.tree
+    room, tree = state.room, state.tree
     idle = room.idle[:, -1] >= room.allocatable[:, -1]
     counts: dict[int, int] = {}
     whole: dict[int, int] = {}
@@ -71,7 +71,7 @@ def measure_space(session: Session) -> ClusterSpace:
     fragmentation = 0.0 if not idle_nodes or lowest is None else round(1 - within / idle_nodes, 6)
     space = Space(idle_nodes=idle_nodes, whole_domains=whole, fragmentation=fragmentation)
     return ClusterSpace(
-        cluster=session.cluster.name,
+        cluster=state.cluster.name,
         nodes=len(idle),
         domains=counts,
         tier_names={d.tier: d.tier_name for d in tree.domains[:-1] if d.tier_name},

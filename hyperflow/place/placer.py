@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from hyperflow.place.cluster_state import Attempt, ClusterState, job_key
 from hyperflow.place.fragmentation import ClusterSpace, measure_space
 from hyperflow.place.reasons import blockers, explain_fit, explain_later, explain_never, smallest_change
 from hyperflow.place.records import ClusterRecord, JobPlacement, JobRecord, Looks, PlacedPartition, Verdict
-from hyperflow.place.session import Attempt, Session, job_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,73 +37,73 @@ def place_jobs(
 def _run(
     clusters: Sequence[ClusterRecord], jobs: Sequence[JobRecord], *, reverse: bool, explain: bool
 ) -> tuple[list[JobPlacement], list[ClusterSpace], list[str]]:
-    sessions = [Session(cluster, jobs, reverse=reverse) for cluster in clusters]
-    before = [measure_space(s) for s in sessions] if explain else []
+    states = [ClusterState(cluster, jobs, reverse=reverse) for cluster in clusters]
+    before = [measure_space(s) for s in states] if explain else []
     placements: list[JobPlacement] = []
     tied: list[str] = []
     for job in jobs:
-        placement, attempt = _place_one(_candidates(sessions, job), job, explain)
+        placement, attempt = _place_one(_candidates(states, job), job, explain)
         placements.append(placement)
         if attempt.tied:
             tied.append(placement.job)
-    after = [measure_space(s) for s in sessions] if explain else []
+    after = [measure_space(s) for s in states] if explain else []
     spaces = [replace(b, after=a.before) for b, a in zip(before, after, strict=True)]
     return placements, spaces, tied
 
 
-def _candidates(sessions: Sequence[Session], job: JobRecord) -> list[Session]:
+def _candidates(states: Sequence[ClusterState], job: JobRecord) -> list[ClusterState]:
     if not job.clusters:
-        return list(sessions)
-    by_name = {s.cluster.name: s for s in sessions}
+        return list(states)
+    by_name = {s.cluster.name: s for s in states}
     named = [by_name[name] for name in job.clusters if name in by_name]
     return named or ([by_name[None]] if None in by_name else [])
 
 
-def _place_one(sessions: Sequence[Session], job: JobRecord, explain: bool) -> tuple[JobPlacement, Attempt]:
+def _place_one(states: Sequence[ClusterState], job: JobRecord, explain: bool) -> tuple[JobPlacement, Attempt]:
     key = job_key(job.namespace, job.name)
-    for session in sessions:
-        if key in session.holders:
-            return _already_running(session, job), Attempt(ready=True)
-    failures: list[tuple[Session, Attempt, Verdict]] = []
-    for session in sessions:
-        attempt = session.try_job(job)
+    for state in states:
+        if key in state.holders:
+            return _already_running(state, job), Attempt(ready=True)
+    failures: list[tuple[ClusterState, Attempt, Verdict]] = []
+    for state in states:
+        attempt = state.try_job(job)
         if attempt.ready:
-            session.keep(job, attempt)
-            return _fits(session, job, attempt), attempt
-        session.book.leave(key)
-        later = session.try_empty(job).ready if explain or len(sessions) > 1 else True
-        failures.append((session, attempt, "later" if later else "never"))
+            state.keep(job, attempt)
+            return _fits(state, job, attempt), attempt
+        state.book.leave(key)
+        later = state.try_empty(job).ready if explain or len(states) > 1 else True
+        failures.append((state, attempt, "later" if later else "never"))
     if not failures:
         wanted = ", ".join(job.clusters)
         reason = f"none of its clusters ({wanted}) has nodes here" if wanted else "there are no nodes"
         return _unplaced(None, job, Attempt(ready=False, barred=reason), "never", reason), Attempt(ready=False)
-    session, attempt, verdict = min(failures, key=lambda f: (f[2] == "never", not f[1].entered))
-    placement = _explain(session, job, attempt, verdict) if explain else _unplaced(session, job, attempt, verdict, "")
+    state, attempt, verdict = min(failures, key=lambda f: (f[2] == "never", not f[1].entered))
+    placement = _explain(state, job, attempt, verdict) if explain else _unplaced(state, job, attempt, verdict, "")
     if attempt.entered:
-        session.try_job(job)
+        state.try_job(job)
     return placement, attempt
 
 
-def _explain(session: Session, job: JobRecord, attempt: Attempt, verdict: Verdict) -> JobPlacement:
+def _explain(state: ClusterState, job: JobRecord, attempt: Attempt, verdict: Verdict) -> JobPlacement:
     if verdict == "later":
-        ends = blockers(session, job)
-        return _unplaced(session, job, attempt, verdict, explain_later(session, job, attempt, ends))
-    change = "" if attempt.barred else smallest_change(session, job)
+        ends = blockers(state, job)
+        return _unplaced(state, job, attempt, verdict, explain_later(state, job, attempt, ends))
+    change = "" if attempt.barred else smallest_change(state, job)
     return replace(
-        _unplaced(session, job, attempt, verdict, explain_never(session, job, attempt)),
+        _unplaced(state, job, attempt, verdict, explain_never(state, job, attempt)),
         change=change,
     )
 
 
-def _fits(session: Session, job: JobRecord, attempt: Attempt) -> JobPlacement:
-    names = [node.name for node in session.nodes]
+def _fits(state: ClusterState, job: JobRecord, attempt: Attempt) -> JobPlacement:
+    names = [node.name for node in state.nodes]
     node_of = {pod: names[node] for pod, node in attempt.bound}
     pods = [(at, index) for at, task in enumerate(job.tasks) for index in range(task.replicas)]
     nodes = tuple(node_of.get(pod) for pod in pods)
-    domain, tier = _holding(session, [node for _, node in attempt.bound])
+    domain, tier = _holding(state, [node for _, node in attempt.bound])
     return JobPlacement(
         job=job_key(job.namespace, job.name),
-        cluster=session.cluster.name,
+        cluster=state.cluster.name,
         verdict="fits",
         pods_placed=len(attempt.bound),
         pods_total=job.num_pods,
@@ -111,39 +111,41 @@ def _fits(session: Session, job: JobRecord, attempt: Attempt) -> JobPlacement:
         domain=domain,
         tier=tier,
         nodes=nodes,
-        partitions=tuple(_partitions(session, job, attempt, names)),
-        reason=explain_fit(session, job, len(attempt.bound), [node for _, node in attempt.bound]),
+        partitions=tuple(_partitions(state, job, attempt, names)),
+        reason=explain_fit(state, job, len(attempt.bound), [node for _, node in attempt.bound]),
     )
 
 
-def _partitions(session: Session, job: JobRecord, attempt: Attempt, names: Sequence[str]) -> Iterable[PlacedPartition]:
+def _partitions(
+    state: ClusterState, job: JobRecord, attempt: Attempt, names: Sequence[str]
+) -> Iterable[PlacedPartition]:
     for _, pods in attempt.partitions:
         (task, first), _ = min(pods)
         rule = job.tasks[task].partition
         assert rule is not None  # only pods of a partition stand here
         yield PlacedPartition(
             index=first // rule.size,
-            domain=_holding(session, [node for _, node in pods])[0],
+            domain=_holding(state, [node for _, node in pods])[0],
             nodes=tuple(names[node] for _, node in sorted(pods)),
         )
 
 
-def _holding(session: Session, nodes: Sequence[int]) -> tuple[str | None, int | None]:
-    at = session.tree.smallest_holding(nodes) if nodes and not session.tree.frozen else None
+def _holding(state: ClusterState, nodes: Sequence[int]) -> tuple[str | None, int | None]:
+    at = state.tree.smallest_holding(nodes) if nodes and not state.tree.frozen else None
     if at is None:
         return None, None
-    return session.tree.domains[at].name, session.tree.domains[at].tier
+    return state.tree.domains[at].name, state.tree.domains[at].tier
 
 
-def _already_running(session: Session, job: JobRecord) -> JobPlacement:
-    pods = [p for p in session.cluster.pods if p.job == job.name and p.namespace == job.namespace]
+def _already_running(state: ClusterState, job: JobRecord) -> JobPlacement:
+    pods = [p for p in state.cluster.pods if p.job == job.name and p.namespace == job.namespace]
     at = {p.name: p.node for p in pods}
     names = [f"{job.name}-{task.name}-{index}" for task in job.tasks for index in range(task.replicas)]
-    domain, tier = _holding(session, [session.index[p.node] for p in pods if p.node in session.index])
+    domain, tier = _holding(state, [state.index[p.node] for p in pods if p.node in state.index])
     running = len(pods) >= job.minimum
     return JobPlacement(
         job=job_key(job.namespace, job.name),
-        cluster=session.cluster.name,
+        cluster=state.cluster.name,
         verdict="fits" if running else "later",
         pods_placed=len(pods) if running else 0,
         pods_total=job.num_pods,
@@ -156,11 +158,13 @@ def _already_running(session: Session, job: JobRecord) -> JobPlacement:
     )
 
 
-def _unplaced(session: Session | None, job: JobRecord, attempt: Attempt, verdict: Verdict, reason: str) -> JobPlacement:
+def _unplaced(
+    state: ClusterState | None, job: JobRecord, attempt: Attempt, verdict: Verdict, reason: str
+) -> JobPlacement:
     looks: Looks = "unschedulable" if attempt.entered else "no-pods"
     return JobPlacement(
         job=job_key(job.namespace, job.name),
-        cluster=session.cluster.name if session else None,
+        cluster=state.cluster.name if state else None,
         verdict=verdict,
         pods_placed=0,
         pods_total=job.num_pods,

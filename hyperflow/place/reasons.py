@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from hyperflow.place.cluster_state import NO_JOB, Attempt, ClusterState
 from hyperflow.place.feasibility import describe
 from hyperflow.place.gang import minimum_resources
 from hyperflow.place.predicates import tolerates, why_not
@@ -13,7 +14,6 @@ from hyperflow.place.queues import Shortage
 from hyperflow.place.records import JobRecord, Toleration, TopologyLimit
 from hyperflow.place.room import Counts, Room
 from hyperflow.place.search import Search, resolve_tier
-from hyperflow.place.session import NO_JOB, Attempt, Session
 
 MOST_SINGLE_TRIALS = 4  # smaller holders that are tried alone once the largest is known to be enough
 _GIB = 1024**3
@@ -26,10 +26,10 @@ def amount_text(resource: str, amount: float) -> str:
     return f"{amount:.6g} {resource}"
 
 
-def explain_fit(session: Session, job: JobRecord, placed: int, nodes: Sequence[int]) -> str:
+def explain_fit(state: ClusterState, job: JobRecord, placed: int, nodes: Sequence[int]) -> str:
     """Say where a placed job is and what of it waits."""
-    at = session.tree.smallest_holding(nodes) if nodes and not session.tree.frozen else None
-    where = f"in {describe(session.tree, at)}" if at is not None else "spread over the cluster"
+    at = state.tree.smallest_holding(nodes) if nodes and not state.tree.frozen else None
+    where = f"in {describe(state.tree, at)}" if at is not None else "spread over the cluster"
     if not nodes:
         where = "nothing to place"
     rest = job.num_pods - placed
@@ -37,27 +37,27 @@ def explain_fit(session: Session, job: JobRecord, placed: int, nodes: Sequence[i
     return f"{where}, {len(set(nodes))} nodes{elastic}"
 
 
-def explain_later(session: Session, job: JobRecord, attempt: Attempt, ends: Sequence[str]) -> str:
+def explain_later(state: ClusterState, job: JobRecord, attempt: Attempt, ends: Sequence[str]) -> str:
     """Say what is short now and which jobs must end."""
-    short = _shortage_text(attempt.shortage) if attempt.shortage else _room_text(session, session.room, job)
+    short = _shortage_text(attempt.shortage) if attempt.shortage else _room_text(state, state.room, job)
     if not ends:
         return f"fits later, not now: {short}; it fits when all else has ended"
-    held = sum(session.holders[name].num_nodes for name in ends if name in session.holders)
+    held = sum(state.holders[name].num_nodes for name in ends if name in state.holders)
     shown = ", ".join(ends[:5]) + (f" and {len(ends) - 5} more" if len(ends) > 5 else "")
     verb = "ends" if len(ends) == 1 and ends[0] != NO_JOB else "end"
     nodes = f" ({held} node{'s' if held > 1 else ''} held)" if held else " (only a share of the queue is held)"
     return f"fits later, not now: {short}; it fits when {shown} {verb}{nodes}"
 
 
-def explain_never(session: Session, job: JobRecord, attempt: Attempt) -> str:
+def explain_never(state: ClusterState, job: JobRecord, attempt: Attempt) -> str:
     """Say why even an empty cluster does not hold the job."""
     if attempt.barred:
         return f"can never fit: {attempt.barred}"
-    empty = session.book.emptied()
+    empty = state.book.emptied()
     shortage = empty.shortage(job.queue, minimum_resources(job))
     if shortage:
         return f"can never fit: {_shortage_text(shortage)}"
-    return f"can never fit: {_room_text(session, session.room.emptied(), job)}"
+    return f"can never fit: {_room_text(state, state.room.emptied(), job)}"
 
 
 def _shortage_text(shortage: Shortage) -> str:
@@ -69,9 +69,9 @@ def _shortage_text(shortage: Shortage) -> str:
     return f"does not enter its queue: asks {asked}, {shortage.whose} allows {ceiling}{held}; {missing} missing"
 
 
-def _room_text(session: Session, room: Room, job: JobRecord) -> str:
+def _room_text(state: ClusterState, room: Room, job: JobRecord) -> str:
     """Name the largest domain that the job may use, and how many of its pods that takes."""
-    tree = session.tree
+    tree = state.tree
     search = Search(room, job, np.full(len(room.resources), np.inf))
     limits = [job.topology, *(t.partition.topology for t in job.tasks if t.partition)]
     if tree.frozen and any(limit is not None for limit in limits):
@@ -93,7 +93,7 @@ def _room_text(session: Session, room: Room, job: JobRecord) -> str:
     what = f"the largest domain it may use, {describe(tree, best)}, takes {most} of {wanted} {name}"
     if most >= wanted:
         return f"{what}, but not with all its rules together{parts}"
-    return f"{what}, {wanted - most} missing{parts}{_node_rules(session, job, room)}"
+    return f"{what}, {wanted - most} missing{parts}{_node_rules(state, job, room)}"
 
 
 def _tightest(search: Search, room: Room, job: JobRecord, allowed: Counts) -> tuple[str, Counts, int, str]:
@@ -123,13 +123,13 @@ def _tightest(search: Search, room: Room, job: JobRecord, allowed: Counts) -> tu
     return picked[1], picked[2], picked[3], picked[4]
 
 
-def _node_rules(session: Session, job: JobRecord, room: Room) -> str:
+def _node_rules(state: ClusterState, job: JobRecord, room: Room) -> str:
     """Count the nodes that rules or plain size keep the job's pods off."""
     reasons: Counter[str] = Counter()
     task = next(t for t in job.tasks if t.shape.demand)
     row, usable = room.vector(task.shape.demand), room.usable(task.shape)
     for at in np.flatnonzero(~usable).tolist():
-        reasons[why_not(session.nodes[at], task.shape)] += 1
+        reasons[why_not(state.nodes[at], task.shape)] += 1
     short = np.flatnonzero(usable & (room.slots(row) == 0))
     left = np.ones(len(short), dtype=np.bool_)
     for name, amount in sorted(task.shape.demand.items()):
@@ -143,67 +143,67 @@ def _node_rules(session: Session, job: JobRecord, room: Room) -> str:
     return f" (nodes kept out: {listed})"
 
 
-def blockers(session: Session, job: JobRecord) -> list[str]:
+def blockers(state: ClusterState, job: JobRecord) -> list[str]:
     """Find few holders whose end would let the job in: a small one if one is enough, else the largest few together.
 
     The job is known to fit when all have ended. Larger holders are taken to help more, so the answer is small, not
     proven smallest; it was tried.
     """
-    waiting = [name for name in session.book.entries if name not in session.holders]
-    sizes = {name: session.holders[name].num_nodes for name in session.holders}
+    waiting = [name for name in state.book.entries if name not in state.holders]
+    sizes = {name: state.holders[name].num_nodes for name in state.holders}
     names = sorted([*sizes, *waiting], key=lambda name: -sizes.get(name, 0))
     if not names:
         return []
-    if session.try_without(job, names[:1]):
-        return [_smaller_single(session, job, names)]
+    if state.try_without(job, names[:1]):
+        return [_smaller_single(state, job, names)]
     count = 2
-    while count < len(names) and not session.try_without(job, names[:count]):
+    while count < len(names) and not state.try_without(job, names[:count]):
         count *= 2
     low, high = count // 2 + 1, min(count, len(names))
     while low < high:
         middle = (low + high) // 2
-        if session.try_without(job, names[:middle]):
+        if state.try_without(job, names[:middle]):
             high = middle
         else:
             low = middle + 1
     return names[:low]
 
 
-def _smaller_single(session: Session, job: JobRecord, names: Sequence[str]) -> str:
+def _smaller_single(state: ClusterState, job: JobRecord, names: Sequence[str]) -> str:
     """Of holders by falling size, the first of which is enough, find a smaller one that is enough too."""
     good, bad = 0, len(names)
     for _ in range(MOST_SINGLE_TRIALS):
         middle = (good + bad) // 2
         if middle == good:
             break
-        if session.try_without(job, [names[middle]]):
+        if state.try_without(job, [names[middle]]):
             good = middle
         else:
             bad = middle
     return names[good]
 
 
-def smallest_change(session: Session, job: JobRecord) -> str:
+def smallest_change(state: ClusterState, job: JobRecord) -> str:
     """Give the smallest changes of the job that fit the empty cluster, each tried there."""
-    changes = [text for text, changed in _tier_changes(session, job) if session.try_empty(changed).ready][:1]
+    changes = [text for text, changed in _tier_changes(state, job) if state.try_empty(changed).ready][:1]
     if job.topology is not None and job.topology.mode == "hard":
         soft = replace(job, topology=TopologyLimit(mode="soft"))
-        if session.try_empty(soft).ready:
+        if state.try_empty(soft).ready:
             changes.append("soft")
-    size = _largest_size(session, job)
+    size = _largest_size(state, job)
     if size:
         changes.append(size)
-    tolerated, keys = _tolerating(session, job)
-    if keys and session.try_empty(tolerated).ready:
+    tolerated, keys = _tolerating(state, job)
+    if keys and state.try_empty(tolerated).ready:
         changes.append(f"tolerations for {', '.join(keys)}")
     return " or ".join(changes)
 
 
-def _tolerating(session: Session, job: JobRecord) -> tuple[JobRecord, list[str]]:
+def _tolerating(state: ClusterState, job: JobRecord) -> tuple[JobRecord, list[str]]:
     """Give the job with tolerations for every taint that keeps it off nodes, and the keys of these taints."""
     kept_out = {
         taint.key
-        for node in session.nodes
+        for node in state.nodes
         for taint in node.taints
         if taint.effect != "PreferNoSchedule" and not all(tolerates(t.shape.tolerations, taint) for t in job.tasks)
     }
@@ -212,8 +212,8 @@ def _tolerating(session: Session, job: JobRecord) -> tuple[JobRecord, list[str]]
     return replace(job, tasks=tasks), sorted(kept_out)
 
 
-def _tier_changes(session: Session, job: JobRecord) -> Iterator[tuple[str, JobRecord]]:
-    tree = session.tree
+def _tier_changes(state: ClusterState, job: JobRecord) -> Iterator[tuple[str, JobRecord]]:
+    tree = state.tree
     tiers = sorted({d.tier for d in tree.domains})
     job_tier = resolve_tier(tree, job.topology)
     inner = [resolve_tier(tree, t.partition.topology) for t in job.tasks if t.partition and t.partition.topology]
@@ -221,7 +221,7 @@ def _tier_changes(session: Session, job: JobRecord) -> Iterator[tuple[str, JobRe
     if job_tier is not None:
         for tier in tiers:
             if tier > job_tier:
-                yield f"tier {tier} ({_tier_text(session, tier)})", replace(job, topology=TopologyLimit(tier=tier))
+                yield f"tier {tier} ({_tier_text(state, tier)})", replace(job, topology=TopologyLimit(tier=tier))
     for tier in tiers:
         if not inner_tiers or tier <= max(inner_tiers):
             continue
@@ -229,23 +229,23 @@ def _tier_changes(session: Session, job: JobRecord) -> Iterator[tuple[str, JobRe
         tasks = tuple(
             replace(t, partition=replace(t.partition, topology=limit)) if t.partition else t for t in job.tasks
         )
-        text = f"partition tier {tier} ({_tier_text(session, tier)})"
+        text = f"partition tier {tier} ({_tier_text(state, tier)})"
         if job_tier is None or tier <= job_tier:
             yield text, replace(job, tasks=tasks)
         for wider in tiers:
             if job_tier is not None and wider >= tier and wider > job_tier:
-                both = f"{text} with job tier {wider} ({_tier_text(session, wider)})"
+                both = f"{text} with job tier {wider} ({_tier_text(state, wider)})"
                 yield both, replace(job, tasks=tasks, topology=TopologyLimit(tier=wider))
 
 
-def _tier_text(session: Session, tier: int) -> str:
-    domains = [d for d in session.tree.domains if d.tier == tier]
+def _tier_text(state: ClusterState, tier: int) -> str:
+    domains = [d for d in state.tree.domains if d.tier == tier]
     largest = max(domains, key=lambda d: len(d.nodes))
     name = "the whole cluster" if largest.name is None else largest.tier_name
     return f"{name}, {len(largest.nodes)} nodes" if name else f"{len(largest.nodes)} nodes"
 
 
-def _largest_size(session: Session, job: JobRecord) -> str:
+def _largest_size(state: ClusterState, job: JobRecord) -> str:
     """Give the largest number of pods (or partitions) of a one-task job that fits; empty for other jobs."""
     if len(job.tasks) != 1:
         return ""
@@ -254,7 +254,7 @@ def _largest_size(session: Session, job: JobRecord) -> str:
     low, high = 0, task.replicas // step
     while low < high:
         middle = (low + high + 1) // 2
-        if session.try_empty(_resized(job, middle * step)).ready:
+        if state.try_empty(_resized(job, middle * step)).ready:
             low = middle
         else:
             high = middle - 1

@@ -58,7 +58,7 @@ class Holder:
             room.take(nodes, row, numbers * sign)
 
 
-class Session:
+class ClusterState:
     """A cluster with its running pods; jobs are tried on it one after the other."""
 
     def __init__(self, cluster: ClusterRecord, jobs: Sequence[JobRecord], *, reverse: bool = False) -> None:
