@@ -70,6 +70,6 @@ def _print_tables(report: "PlacementReport") -> None:
             f"fragmentation {space.before.fragmentation:.2f} -> {space.after.fragmentation:.2f}"
         )
         for tier, count in sorted(space.domains.items()):
-            label = space.tier_names.get(tier, "domain")
+            name = f", {space.tier_names[tier]}" if tier in space.tier_names else ""
             free = space.before.whole_domains.get(tier, 0), space.after.whole_domains.get(tier, 0)
-            print(f"  whole {label}s free (tier {tier}): {free[0]} -> {free[1]} of {count}")
+            print(f"  whole domains free, tier {tier}{name}: {free[0]} -> {free[1]} of {count}")

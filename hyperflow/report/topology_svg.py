@@ -130,7 +130,8 @@ class _Drawing:
 
     def domain(self, at: int) -> _Box:
         domain = self.tree.domains[at]
-        title = f"{domain.name}" + (f"  {domain.tier_name}" if domain.tier_name else "") + f"  tier {domain.tier}"
+        kind = f"{domain.tier_name}, " if domain.tier_name else ""
+        title = f"{domain.name} ({kind}tier {domain.tier})"
         children = sorted(domain.children, key=lambda c: self.tree.domains[c].name or "")
         inside = {n for c in children for n in self.tree.domains[c].nodes}
         direct = [self.names[n] for n in domain.nodes if n not in inside]

@@ -37,7 +37,7 @@ def test_the_table_tells_a_stranger_where_jobs_go(demo, capsys):
     assert main(_place(demo, "jobs-rows.yaml")) == 0
     shown = capsys.readouterr().out
     assert "row-job-1  -        fits     54/54  row1       2  running" in shown
-    assert "whole racks free (tier 1): 6 -> 0 of 6" in shown
+    assert "whole domains free, tier 1, rack: 6 -> 0 of 6" in shown
 
 
 def test_waiting_jobs_exit_with_three(demo, capsys):
