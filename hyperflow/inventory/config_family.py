@@ -50,7 +50,7 @@ def text_view(values: Mapping[str, Any], file: str) -> ConfigView:
 
 def read_family(view: ConfigView) -> Model:
     """Find the family, read the config and add what is doubtful; raises InputError when nothing can be read."""
-    family = _family_of(view)
+    family = view.family = _family_of(view)
     model = FAMILIES[family](view)
     _tell_doubts(view, family)
     return model
@@ -64,7 +64,7 @@ def _family_of(view: ConfigView) -> str:
         return family
     by_architecture = _by_architecture(view)
     if by_architecture is None:
-        view.add(
+        _where_typed(view).add(
             "HF157",
             f"the model type {declared!r} is not known" if declared else "the config names no model type",
             key="model_type",
@@ -87,16 +87,27 @@ def _refuse_other_models(view: ConfigView, declared: str, family: str) -> None:
     if view.values.get("is_encoder_decoder") is True or view.outer.get("is_encoder_decoder") is True:
         _refuse_no_decoder(view, "is_encoder_decoder", "it has an encoder beside the decoder", "true")
     if declared in load(_FACTS)["no_decoders"]:
-        _refuse_no_decoder(view, "model_type", f"{declared} is a vision, audio or encoder model", declared)
+        _refuse_no_decoder(
+            _where_typed(view), "model_type", f"{declared} is a vision, audio or encoder model", declared
+        )
     not_counted: dict[str, str] = load(_FACTS)["not_counted"]
     if family in not_counted:
-        view.add("HF158", f"{family} is not supported: {not_counted[family]}", key="model_type", got=declared,
+        _where_typed(view).add("HF158", f"{family} is not supported: {not_counted[family]}", key="model_type", got=declared,
                  hint=WAY_OUT)  # fmt: skip
         raise InputError(view.findings)
     if family not in FAMILIES:
         for key in ("vision_config", "image_size", "patch_size", "num_mel_bins"):
             if view.given(key):
                 _refuse_no_decoder(view, key, "it describes a vision or audio model without a text_config", declared)
+
+
+def _where_typed(view: ConfigView) -> ConfigView:
+    """The view that states the model type: a nested config may leave it to the outer one."""
+    if view.values.get("model_type") is not None or not view.outer.get("model_type"):
+        return view
+    outer = ConfigView(view.outer, file=view.file)
+    outer.findings = view.findings
+    return outer
 
 
 def _refuse_no_decoder(view: ConfigView, key: str, reason: str, got: str) -> None:

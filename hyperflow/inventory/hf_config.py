@@ -3,6 +3,7 @@
 Faults are collected as findings and a harmless value is returned in their place, so that one run names all of them.
 """
 
+import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,7 @@ class ConfigView:
         self.outer = outer or {}
         self.findings: list[Finding] = []
         self.used: set[str] = set()
+        self.family = ""
 
     def present(self, *names: str) -> str | None:
         """The first of the names that the config has, null included."""
@@ -209,7 +211,7 @@ class ConfigView:
             self.wrong(path, value, "an object")
         inside = f"{self.inside}.{path}" if self.inside else path
         view = ConfigView(mapping(value), file=self.file, inside=inside)
-        view.findings = self.findings
+        view.findings, view.family = self.findings, self.family
         return view
 
     @property
@@ -224,18 +226,26 @@ class ConfigView:
 
     def refuse(self, key: str, reason: str) -> None:
         """Add the finding (HF158) that the family is known but this value of `key` is not countable."""
-        self.add("HF158", f"{key} is not supported: {reason}", key=key, got=_shown(self.values.get(key)), hint=WAY_OUT)
+        told = any(finding.code == "HF158" for finding in self.findings)
+        self.add(
+            "HF158",
+            f"{self.family} with {key} is not supported: {reason}" if self.family else f"not supported: {reason}",
+            key=key,
+            got=_shown(self.values.get(key)),
+            hint="" if told else WAY_OUT,
+        )
 
     def missing(self, names: Sequence[str]) -> None:
         """Add the finding (HF150) of an absent key."""
         spelled = names[0] if len(names) == 1 else f"{names[0]} (also spelled {', '.join(names[1:])})"
-        close = next(filter(None, (nearest(name, self.values) for name in names)), "")
+        known = sorted(map(str, self.values))
+        close = [match for name in names for match in difflib.get_close_matches(name, known, n=1, cutoff=0.85)]
         self.add(
             "HF150",
             f"{spelled} is missing",
             key=names[0],
             expected="a value",
-            hint=close or "take the whole config.json of the model",
+            hint=f'did you mean "{close[0]}"?' if close else "take the whole config.json of the model",
         )
 
     def wrong(self, name: str, value: object, expected: str) -> None:
@@ -305,8 +315,8 @@ class ConfigView:
 
 
 WAY_OUT = (
-    "give the layers by hand: hf.model(layers=[hf.Layer(...), ...], hidden=..., vocab=..., seq=...); "
-    "see docs/how-to/add-a-model.md"
+    "give the layers by hand: hf.model(layers=[...], hidden=..., vocab=..., seq=...) with layer records of "
+    "hyperflow.spec.model; see docs/how-to/add-a-model.md"
 )
 
 

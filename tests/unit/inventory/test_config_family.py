@@ -17,8 +17,8 @@ LLAMA = {
     "max_position_embeddings": 512,
 }
 WAY_OUT = (
-    "give the layers by hand: hf.model(layers=[hf.Layer(...), ...], hidden=..., vocab=..., seq=...); "
-    "see docs/how-to/add-a-model.md"
+    "give the layers by hand: hf.model(layers=[...], hidden=..., vocab=..., seq=...) with layer records of "
+    "hyperflow.spec.model; see docs/how-to/add-a-model.md"
 )
 
 
@@ -72,8 +72,11 @@ def test_a_known_model_that_is_not_counted_is_refused_with_the_reason():
 def test_kimi_k3_is_refused_by_the_fields_that_change_its_shape():
     values = {**LLAMA, "model_type": "kimi_linear", "attn_res_block_size": 12, "mla_use_output_gate": True}
     shown = refusal(values)
-    assert "error[HF158] attn_res_block_size is not supported: attention residual blocks" in shown
-    assert "error[HF158] mla_use_output_gate is not supported: an output gate on latent attention" in shown
+    assert "error[HF158] kimi_linear with attn_res_block_size is not supported: attention residual blocks" in shown
+    assert (
+        "error[HF158] kimi_linear with mla_use_output_gate is not supported: an output gate on latent attention"
+        in shown
+    )
 
 
 def test_an_unknown_type_with_a_known_architecture_is_read_with_a_warning():
@@ -123,6 +126,10 @@ def test_the_outer_config_decides_whether_the_head_is_tied(outer, inner, tied):
     if outer is not None:
         nested["tie_word_embeddings"] = outer
     assert model_of_config(nested, "c.json")[0].tied_embeddings is tied
+
+
+def test_a_type_that_only_the_outer_config_states_is_placed_there():
+    assert "--> c.json: model_type" in refusal({"model_type": "clip", "text_config": {"hidden_size": 4}})
 
 
 def test_a_fault_in_a_nested_config_is_placed_there():

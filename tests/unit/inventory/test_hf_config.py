@@ -24,7 +24,7 @@ def test_absent_and_null_are_told_apart():
 
 
 def test_a_missing_key_is_named_with_its_spellings_and_a_near_miss():
-    view = view_of(hiden_size=3)
+    view = view_of(hiden_size=3, hidden_act="silu")
     view.count("hidden_size", "n_embd")
     assert texts(view) == [
         "error[HF150] hidden_size (also spelled n_embd) is missing\n  --> c.json: hidden_size\n"
@@ -95,11 +95,14 @@ def test_values_that_do_not_fit_together_are_refused():
 
 def test_a_refusal_names_the_key_the_reason_and_the_way_out():
     view = view_of(hc_mult=4)
+    view.family = "deepseek_v9"
     view.refuse("hc_mult", "hyper-connections")
+    view.refuse("o_groups", "grouped output")
     assert texts(view) == [
-        "error[HF158] hc_mult is not supported: hyper-connections\n  --> c.json: hc_mult\n  got 4\n"
-        "  hint: give the layers by hand: hf.model(layers=[hf.Layer(...), ...], hidden=..., vocab=..., seq=...); "
-        "see docs/how-to/add-a-model.md"
+        "error[HF158] deepseek_v9 with hc_mult is not supported: hyper-connections\n  --> c.json: hc_mult\n  got 4\n"
+        "  hint: give the layers by hand: hf.model(layers=[...], hidden=..., vocab=..., seq=...) with layer records of "
+        "hyperflow.spec.model; see docs/how-to/add-a-model.md",
+        "error[HF158] deepseek_v9 with o_groups is not supported: grouped output\n  --> c.json: o_groups\n  got None",
     ]
 
 

@@ -45,10 +45,10 @@ def test_real_config_is_counted_exactly(name):
 def test_uncountable_config_is_refused_by_name_field_and_way_out(name):
     with pytest.raises(InputError) as caught:
         read(name)
+    assert "hf.model(layers=[" in caught.value.findings[0].hint
     for finding in caught.value.findings:
         assert finding.code == "HF158"
         assert f"{name}.json: " in finding.where
-        assert "hf.model(layers=[" in finding.hint
 
 
 @absent
