@@ -92,8 +92,8 @@ def _refuse_other_models(view: ConfigView, declared: str, family: str) -> None:
         )
     not_counted: dict[str, str] = load(_FACTS)["not_counted"]
     if family in not_counted:
-        _where_typed(view).add("HF158", f"{family} is not supported: {not_counted[family]}", key="model_type", got=declared,
-                 hint=WAY_OUT)  # fmt: skip
+        message = f"{family} is not supported: {not_counted[family]}"
+        _where_typed(view).add("HF158", message, key="model_type", got=declared, hint=WAY_OUT)
         raise InputError(view.findings)
     if family not in FAMILIES:
         for key in ("vision_config", "image_size", "patch_size", "num_mel_bins"):
