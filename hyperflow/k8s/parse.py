@@ -4,6 +4,7 @@ from pydantic import ValidationError
 
 from hyperflow.json_tree import mapping, text
 from hyperflow.k8s.core import ConfigMap, Service
+from hyperflow.k8s.data_source import DataSourceClaim
 from hyperflow.k8s.hyperjob import HyperJob
 from hyperflow.k8s.karmada import (
     ClusterPropagationPolicy,
@@ -19,6 +20,7 @@ from hyperflow.k8s.volcano import VolcanoJob
 KINDS: tuple[type[KubernetesObject], ...] = (
     ConfigMap,
     Service,
+    DataSourceClaim,
     HyperJob,
     VolcanoJob,
     PropagationPolicy,

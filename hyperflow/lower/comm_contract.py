@@ -1,13 +1,16 @@
 """The contract framework to infrastructure: which ranks talk, how much, over what, and which paths they use.
 
 Ranks are ordered tensor, context, data, pipeline, the last outermost, as Megatron and torchtitan number them; expert
-groups lie inside a stage. Volumes are those of the cost formulas (Megatron-LM SC21 section 3; ring collectives).
+groups lie inside a stage. Volumes are those of the cost model; that of a pipeline group is one rank's share of one
+boundary, both ways together.
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
+from hyperflow.cost.traffic import StageTraffic, boundary_bytes_per_step, stage_traffic
+from hyperflow.ir.costs import CostSettings
 from hyperflow.ir.manifests import CommContract, CommGroup
 from hyperflow.ir.plan import Plan
 from hyperflow.lower.draft import Draft
@@ -17,9 +20,6 @@ from hyperflow.lower.storage import storage_paths
 
 SCHEMA = "hyperflow.comm/v1"
 ORDER = ("tp", "cp", "dp", "pp")
-ACTIVATION_BYTES = 2
-GRADIENT_BYTES = 4
-WEIGHT_BYTES = 2
 
 
 def comm_contract(draft: Draft) -> CommContract:
@@ -143,41 +143,30 @@ def _link_class(draft: Draft, ranks: tuple[int, ...], place: Callable[[int], str
 
 
 def _traffic(draft: Draft) -> dict[str, Callable[[tuple[int, ...]], int]]:
-    """Bytes that one rank of a group sends per step, by kind."""
-    plan, model = draft.plan, draft.job.model
+    """Bytes that one rank of a group sends per step, by kind: the cost model's own numbers."""
+    plan = draft.plan
     degrees = plan.degrees
-    layers = {s.index: s.layers for s in plan.stages}
-    parameters = {s.index: s.parameters for s in plan.stages}
-    tokens = plan.micro_batch_size * model.sequence_length // degrees.cp
-    activation = tokens * model.hidden * ACTIVATION_BYTES
-    mixtures = [layer.experts for layer in model.layers]
+    settings = CostSettings(
+        degrees=degrees,
+        micro_batch_size=plan.micro_batch_size,
+        microbatches=plan.microbatches,
+        schedule=plan.schedule,
+        recompute=plan.recompute,
+        zero=plan.zero,
+        precision=draft.job.job.model.precision,
+    )
+    stages = {
+        stage.index: stage_traffic(draft.job.model, stage.first_layer, stage.layers, settings) for stage in plan.stages
+    }
+    boundary = boundary_bytes_per_step(draft.job.model, settings) / (degrees.tp * degrees.cp)
 
-    def stage_of(ranks: tuple[int, ...]) -> int:
-        return ranks[0] // degrees.devices_per_stage
+    def stage(ranks: tuple[int, ...]) -> StageTraffic:
+        return stages[ranks[0] // degrees.devices_per_stage]
 
-    def tensor(ranks: tuple[int, ...]) -> int:
-        collectives = 4 + (2 if plan.recompute == "full" else 0)
-        share = 2 * (degrees.tp - 1) / degrees.tp
-        return round(collectives * share * activation * layers[stage_of(ranks)] * plan.microbatches)
-
-    def context(ranks: tuple[int, ...]) -> int:
-        attention = next((layer.attention for layer in model.layers if layer.attention), None)
-        width = attention.kv_heads * attention.head_dim if attention else model.hidden
-        ring = 2 * plan.micro_batch_size * model.sequence_length * width * ACTIVATION_BYTES / degrees.tp
-        return round(3 * ring * (degrees.cp - 1) / degrees.cp * layers[stage_of(ranks)] * plan.microbatches)
-
-    def data(ranks: tuple[int, ...]) -> int:
-        own = parameters[stage_of(ranks)] / degrees.tp
-        volume = (GRADIENT_BYTES + WEIGHT_BYTES) if plan.zero else 2 * GRADIENT_BYTES
-        return round(volume * own * (degrees.dp - 1) / degrees.dp)
-
-    def pipeline(_: tuple[int, ...]) -> int:
-        return 2 * plan.microbatches * (activation // degrees.tp)
-
-    def experts(ranks: tuple[int, ...]) -> int:
-        first = sum(layers[index] for index in range(stage_of(ranks)))
-        here: Iterable[Any] = mixtures[first : first + layers[stage_of(ranks)]]
-        routed = sum(mixture.active for mixture in here if mixture)
-        return round(4 * activation / degrees.tp * routed * (degrees.ep - 1) / degrees.ep * plan.microbatches)
-
-    return {"tp": tensor, "cp": context, "dp": data, "pp": pipeline, "ep": experts}
+    return {
+        "tp": lambda ranks: round(stage(ranks).tp),
+        "cp": lambda ranks: round(stage(ranks).cp),
+        "ep": lambda ranks: round(stage(ranks).ep),
+        "dp": lambda ranks: round(stage(ranks).dp),
+        "pp": lambda _: round(boundary),
+    }

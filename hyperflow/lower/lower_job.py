@@ -16,6 +16,7 @@ from hyperflow.k8s.volcano import JobSpec
 from hyperflow.lower.checkpoints import check_checkpoints
 from hyperflow.lower.comm_contract import comm_contract, comm_text
 from hyperflow.lower.companions import companion_policy, launch_config
+from hyperflow.lower.data_claims import data_claims
 from hyperflow.lower.draft import HASH_LENGTH, Draft, content_hash
 from hyperflow.lower.environment import check_environment
 from hyperflow.lower.launch import LaunchRecipe
@@ -92,7 +93,14 @@ def _objects(draft: Draft, recipe: LaunchRecipe, rendezvous: Rendezvous) -> tupl
         fallback_overrides(draft, group, spec, found)
         for group, spec, found in zip(draft.groups, specs, others, strict=True)
     ]
-    before = [*shared_policies(draft), config, *rendezvous.objects, companions, *filter(None, overrides)]
+    before: list[KubernetesObject] = [
+        *shared_policies(draft),
+        config,
+        *rendezvous.objects,
+        companions,
+        *data_claims(draft),
+    ]
+    before += filter(None, overrides)
     if draft.mode == "hyperjob":
         own = [child_policy(draft, group) for group in draft.groups if group.fallbacks]
         return (*before, *own, _with_digest(draft, _hyperjob(draft, specs)))

@@ -13,6 +13,7 @@ CHECKPOINT_MOUNT = "/hyperflow/checkpoint"
 CACHE_MOUNT = "/hyperflow/cache"
 
 _CLAIM = re.compile(r"pvc://([a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?)(?:/(.*))?")
+DATA_SOURCE = re.compile(r"datasource://([^/]+)/([^/]+)/(.+)")
 _URI = re.compile(r"[a-z][a-z0-9+.-]*://[^/].*")
 
 
@@ -27,7 +28,7 @@ class Location:
 
 
 def locate(path: str, mount: str, where: str, *, read_only: bool) -> Location:
-    """Read pvc://CLAIM/PATH, an absolute host path, or a URI such as s3://.
+    """Read pvc://CLAIM/PATH, an absolute host path, or a URI such as s3:// or datasource://SYSTEM/TYPE/NAME.
 
     Raises InputError (HF426) for anything else, a path that climbs out with `..` included.
     """
@@ -40,7 +41,9 @@ def locate(path: str, mount: str, where: str, *, read_only: bool) -> Location:
         return Location(inner=inner, mount=mount, volume={"persistentVolumeClaim": source}, claim=claim[1])
     if path.startswith("/") and path.strip("/"):
         return Location(inner=mount, mount=mount, volume={"hostPath": {"path": path, "type": "Directory"}})
-    if _URI.fullmatch(path) and not path.startswith("pvc:"):
+    if DATA_SOURCE.fullmatch(path) and read_only:
+        return Location(inner=path, mount=None, volume=None)
+    if _URI.fullmatch(path) and not path.startswith(("pvc:", "datasource:")):
         return Location(inner=path, mount=None, volume=None)
     raise InputError(_bad_path(path, where))
 

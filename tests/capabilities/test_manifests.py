@@ -13,6 +13,7 @@ from hyperflow.lower.lower_job import lower
 from hyperflow.render.render_bundle import render
 from hyperflow.spec.fleet import Taint, TargetVersions, Tier
 from hyperflow.spec.training_job import Checkpoint, Data, Environment, Guard, Patch
+from hyperflow.validate.check_bundle import check
 from tests.crd_schemas import schema_of, unknown_fields
 from tests.manifest_cases import (
     TWO_CITIES,
@@ -320,6 +321,27 @@ def test_f3_data_is_mounted_read_only_or_named(path, volume, inner):
     assert env(child)["HF_DATA_PATH"] == inner
     mounts = [m for m in pod(child)["containers"][0]["volumeMounts"] if m["name"] == "data"]
     assert mounts == ([{"name": "data", "mountPath": "/hyperflow/data", "readOnly": True}] if volume else [])
+
+
+def test_f3_data_source_is_claimed_for_the_children_that_read_it():
+    manifests = lower(*two_cities(data=Data(path="datasource://amoro/table/prod.db.user")))
+    claims = of_kind(manifests, "DataSourceClaim")
+    assert [claim.document()["spec"] for claim in claims] == [
+        {
+            "system": "amoro",
+            "dataSourceType": "table",
+            "dataSourceName": "prod.db.user",
+            "workload": {
+                "apiVersion": "batch.volcano.sh/v1alpha1",
+                "kind": "Job",
+                "name": child.name,
+                "namespace": "default",
+            },
+        }
+        for child in manifests.children
+    ]
+    assert check(manifests, render(manifests)) == ()
+    assert not of_kind(lower(*one_city(data=Data(path="datasource://amoro/table/x"))), "DataSourceClaim")
 
 
 def test_f4_mcs_leads_to_rank_0_with_one_address():

@@ -374,7 +374,9 @@ def test_t13_short_rendezvous_timeout_is_warned_of():
     ]
 
 
-@pytest.mark.parametrize("path", ["tokens", "pvc://", "pvc://UPPER/x", "pvc://a/../../etc", "/", "s3://", ""])
+@pytest.mark.parametrize(
+    "path", ["tokens", "pvc://", "pvc://UPPER/x", "pvc://a/../../etc", "/", "s3://", "datasource://a/b", ""]
+)
 def test_path_that_pods_cannot_reach_is_refused(path):
     text, _ = refusal(two_cities(data=Data(path=path)))
     assert text == (
