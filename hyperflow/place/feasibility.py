@@ -13,7 +13,7 @@ class Feasibility:
 
     `domain` is the domain that would take it, or the largest allowed one; `domain_nodes` counts the nodes of that
     domain that may be used, `missing_nodes` how many more it would need. `domain` is None for the whole cluster.
-    `exact` is False where the tree is known only as counts per tier, so that nesting had to be assumed.
+    `exact` is False where nesting or the names of usable nodes are not known and had to be assumed.
     """
 
     fits: bool
@@ -91,7 +91,8 @@ def _by_tree(
     if fitting:
         chosen = min(fitting, key=lambda i: (tree.domains[i].tier, len(tree.domains[i].nodes), tree.domains[i].name))
         domain = tree.domains[chosen]
-        return _accept(cluster, nodes, domain.name, len(domain.nodes), f"fits in {describe(tree, chosen)}")
+        why = f"fits in {describe(tree, chosen)}"
+        return _accept(cluster, nodes, domain.name, len(domain.nodes), why, exact=not unnamed)
     found = len(tree.domains[best].nodes) if size == nodes and partition_tier is None else capacity[best] * size
     what = f"the largest allowed domain is {describe(tree, best)}"
     if size != nodes:

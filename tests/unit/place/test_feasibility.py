@@ -106,6 +106,13 @@ def test_tiers_known_only_as_counts():
     assert can_place(cluster, 40, job_tier=2, partition_tier=1, partition_nodes=20).missing_nodes == 40
 
 
+def test_usable_nodes_without_names_are_taken_to_be_the_members():
+    unnamed = NodeGroup(device="h100", count=108, devices_per_node=4)
+    answer = can_place(_two_rows().model_copy(update={"groups": (unnamed,)}), 18, job_tier=1)
+    assert (answer.fits, answer.exact) == (True, False)
+    assert can_place(_two_rows(), 18, job_tier=1).exact is True
+
+
 def test_only_groups_of_the_device_count():
     a100 = NodeGroup(device="a100", count=4, devices_per_node=8, node_names=tuple("wxyz"))
     mixed = Cluster(name="mixed", groups=(a100, _group("ab")))
