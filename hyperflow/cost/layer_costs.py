@@ -7,7 +7,6 @@ from hyperflow.cost.operations import (
     Context,
     Part,
     attention,
-    communication,
     experts,
     feed_forward,
     hidden_streams,
@@ -131,8 +130,6 @@ def _layer(model: Model, layer: Layer, context: Context) -> tuple[LayerCost, flo
         state_bytes=state_bytes(parameters, settings),
         activation_bytes=kept_bytes(layer, model.hidden, model.sequence_length, settings),
         parameters=layer.parameters,
-        sent_forward_seconds=part.sent_forward,
-        sent_backward_seconds=part.sent_backward + (part.sent_forward if settings.recompute == "full" else 0.0),
         model_flops=3 * layer_forward_flops(layer, tokens, model.sequence_length),
     )
     backward_seconds = cost.backward_input_seconds + cost.backward_weight_seconds
@@ -211,7 +208,7 @@ def _head(model: Model, context: Context) -> LayerCost:
     scores = context.tokens * columns
     loss = stream(context, (6 if settings.fused_loss else 14) * scores, (4 if settings.fused_loss else 8) * scores, 3)
     gather = context.tensor.all_gather(2 * context.tokens * model.hidden)
-    part = product.plus(loss, communication(gather, gather))
+    part = product.plus(loss, Part(gather, gather))
     tokens = settings.micro_batch_size * model.sequence_length
     hidden_bytes = 4 * context.tokens * model.hidden * context.stream_share
     if settings.zero == 3:  # gathered weight, its 16-bit gradient, and the buffer that is reduced

@@ -29,25 +29,17 @@ stream about twice the bytes."""
 class Part(NamedTuple):
     """Seconds of one part of a layer.
 
-    `core` is the share of the forward that selective recompute repeats; `sent_forward` and `sent_backward` are the
-    shares that are communication.
+    `core` is the share of the forward that selective recompute repeats.
     """
 
     forward: float = 0.0
     backward_input: float = 0.0
     backward_weight: float = 0.0
     core: float = 0.0
-    sent_forward: float = 0.0
-    sent_backward: float = 0.0
 
     def plus(self, *others: "Part") -> "Part":
         """Add parts up."""
         return Part(*map(sum, zip(self, *others, strict=True)))
-
-
-def communication(forward: float, backward: float) -> Part:
-    """A part that is communication alone."""
-    return Part(forward, backward, 0.0, 0.0, forward, backward)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +109,13 @@ def block_communication(c: Context, first: Part, last: Part) -> Part:
     seconds = 2 * c.tensor.all_gather(2 * c.tokens * c.hidden)
     overlap = c.settings.tensor_overlap
     if overlap == "none" or c.tp == 1:
-        return communication(seconds, seconds)
+        return Part(seconds, seconds)
     if overlap == "all":
         forward = max(0.0, seconds / 2 - first.forward) + max(0.0, seconds / 2 - last.forward)
         backward = max(0.0, seconds / 2 - first.backward_input) + max(0.0, seconds / 2 - last.backward_input)
-        return communication(forward, backward)
+        return Part(forward, backward)
     hidden = min(first.backward_weight, seconds / 2 if c.settings.sequence_parallel else seconds)
-    return communication(seconds, seconds - hidden)
+    return Part(seconds, seconds - hidden)
 
 
 def attention(c: Context, layer: Layer, a: Attention) -> Part:
@@ -182,7 +174,7 @@ def _context_exchange(c: Context, a: Attention, value_dim: int, core: Part) -> P
         return Part()
     size = 2 * c.tokens * c.context.ranks * a.kv_heads * (a.head_dim + value_dim) / c.tp
     seconds = c.context.all_gather(size)
-    return communication(max(0.0, seconds - core.forward), max(0.0, 2 * seconds - core.backward_input))
+    return Part(max(0.0, seconds - core.forward), max(0.0, 2 * seconds - core.backward_input))
 
 
 def recurrence(c: Context, layer: Layer, r: Recurrence) -> Part:
@@ -221,7 +213,7 @@ def experts(c: Context, e: Experts) -> Part:
     activation = stream(c, (6 if e.gated else 4) * inner, (10 if e.gated else 6) * inner, 1)
     up = _grouped(c, routed, local, c.hidden, matrices * e.width)
     down = _grouped(c, routed, local, e.width, c.hidden)
-    return router.plus(permutes, activation, up, down, communication(transfer, transfer))
+    return router.plus(permutes, activation, up, down, Part(transfer, transfer))
 
 
 def _grouped(c: Context, rows: float, groups: float, inner: float, columns: float) -> Part:

@@ -19,7 +19,7 @@ def predict_run(run: Run, calibration: Calibration | None = None, profile: Profi
         for device in dict.fromkeys(run.stage_devices)
     }
     if profile is not None:
-        by_name = {name: apply_profile(costs, profile) for name, costs in by_name.items()}
+        by_name = {name: apply_profile(costs, profile, run.model, chosen) for name, costs in by_name.items()}
     stage_costs = [by_name[device.name] for device in run.stage_devices]
     seconds = _step_seconds(run, stage_costs, chosen)
     settings = run.settings

@@ -62,7 +62,10 @@ def stage_times(costs: DeviceCosts, split: Sequence[int], stages: int, stage: in
 def once_seconds(costs: DeviceCosts, split: Sequence[int], stages: int, stage: int) -> float:
     """What a stage pays once a step: optimizer and exposed data-parallel communication."""
     own = sum(sum(costs.step_seconds_per_layer[f : f + n]) for f, n in stage_layers(split, stages, stage))
-    return own + (costs.step_overhead_seconds if stage in (0, stages - 1) else 0.0)
+    ends = (stage == 0) + (stage == stages - 1)
+    if ends == 2 and costs.tied_bytes:
+        ends = 1  # one copy of the tied embedding serves both
+    return own + ends * costs.step_overhead_seconds
 
 
 def hop_seconds(costs: DeviceCosts, stages: int, hop: Group, inside: Group, devices_per_node: int) -> list[float]:

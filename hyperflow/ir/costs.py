@@ -54,7 +54,6 @@ class LayerCost:
     Times in seconds, communication that is not hidden included. `state_bytes` are weights, gradients and optimizer
     state; `activation_bytes` are held per micro-batch in flight. `parameters` are those of the whole layer,
     `model_flops` the forward and backward work of the whole layer for one micro-batch, without recompute.
-    `sent_forward_seconds` and `sent_backward_seconds` are the communication within the times.
     """
 
     forward_seconds: float
@@ -64,8 +63,6 @@ class LayerCost:
     activation_bytes: float
     parameters: int
     model_flops: float
-    sent_forward_seconds: float = 0.0
-    sent_backward_seconds: float = 0.0
 
     @property
     def seconds(self) -> float:
