@@ -1,5 +1,7 @@
 """Micro-batches in flight per schedule and stage, and what a stage needs in bytes."""
 
+from collections.abc import Callable
+
 from hyperflow.ir.costs import DeviceCosts
 
 
@@ -8,9 +10,10 @@ def in_flight(
 ) -> float:
     """Micro-batches whose activations stage `stage` (from 0) holds at its peak, in units of the whole stage.
 
+    A `schedule` not known counts as 1F1B; `warmup` is a chosen number of forwards before the first backward. Where
+    the micro-batches are no multiple of the stages, interleaved warm-up grows to the group that PyTorch uses.
     Sources: GPipe and 1F1B arXiv 2104.04473 section 2.2; interleaved: Megatron's warm-up of 2(p-i-1)+(v-1)p chunks;
-    zero-bubble arXiv 2401.10241 sections 2 to 4 (ZB-1p and ZB-2p are searched under limits of p and 2p). `warmup`
-    is a chosen number of forwards before the first backward.
+    zero-bubble arXiv 2401.10241 sections 2 to 4 (ZB-1p and ZB-2p are searched under limits of p and 2p).
 
     >>> in_flight("1f1b", 0, 4, 32), in_flight("1f1b", 3, 4, 32), in_flight("gpipe", 3, 4, 32)
     (4.0, 1.0, 32.0)
@@ -18,25 +21,32 @@ def in_flight(
     5.5
     """
     name = schedule.lower().replace("_", "-")
+    group = microbatches // max(1, microbatches // stages)
     if warmup is not None:
         held = float(warmup)
-    elif name == "gpipe" or name == "looped-bfs":
+    elif name == "interleaved-1f1b" and chunks > 1:
+        held = (2 * (stages - stage - 1) + (chunks - 1) * group + 1) / chunks
+    elif name == "interleaved-zero-bubble":
+        held = ((chunks - 1) * group + stages) / chunks
+    elif name in ("gpipe", "looped-bfs"):
         held = float(microbatches)
-    elif name.startswith("interleaved") and chunks > 1:
-        held = (2 * (stages - stage - 1) + (chunks - 1) * stages + 1) / chunks
-    elif name in ("zb-h1", "zb-1p", "interleaved-zero-bubble", "zb-v", "dualpipe-v"):
-        held = float(stages)
-    elif name == "zb-h2":
-        held = float(2 * stages - 1)
-    elif name == "zb-2p":
-        held = float(2 * stages)
-    elif name == "v-half":
-        held = stages / 2 + 1
-    elif name == "v-min":
-        held = stages / 3 + 1
     else:
-        held = float(stages - stage)
+        held = float(_ON_EVERY_STAGE[name](stages)) if name in _ON_EVERY_STAGE else float(stages - stage)
     return min(float(microbatches), held)
+
+
+_ON_EVERY_STAGE: dict[str, Callable[[int], float]] = {
+    "zb-h1": lambda p: p,
+    "zb-1p": lambda p: p,
+    "zb-v": lambda p: p,
+    "zb-h2": lambda p: 2 * p - 1,
+    "zb-2p": lambda p: 2 * p,
+    "dualpipe-v": lambda p: p + 0.5,
+    "1f1b-v": lambda p: 2 * p // 3 + 1,
+    "v-half": lambda p: p // 2 + 1,
+    "v-min": lambda p: -(-p // 3) + 1,
+}
+"""Schedules whose stages all hold alike; the V forms were read off their generators' orders (schedules.md)."""
 
 
 def stage_bytes(

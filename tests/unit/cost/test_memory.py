@@ -1,3 +1,6 @@
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -75,6 +78,28 @@ def test_in_flight_counts_are_those_of_the_schedules():
     assert in_flight("zb-h2", 0, 4, 32) == 7
     assert (in_flight("v-half", 0, 8, 32), in_flight("1f1b", 0, 8, 3)) == (5, 3)
     assert in_flight("1f1b", 0, 4, 32, warmup=6) == 6
+
+
+REFERENCE = Path(__file__).parents[4] / "shared" / "data" / "schedule_reference.json"
+NAMES = {
+    "1F1B": "1f1b", "GPipe": "gpipe", "ZB-H1": "zb-h1", "Interleaved1F1B": "interleaved-1f1b", "ZB-V": "zb-v",
+    "InterleavedZB": "interleaved-zero-bubble", "LoopedBFS": "looped-bfs", "V-Half": "v-half", "V-Min": "v-min",
+    "DualPipeV": "dualpipe-v", "1F1B-V": "1f1b-v", "ZB1P": "zb-1p",
+}  # fmt: skip
+
+
+@pytest.mark.skipif(not REFERENCE.exists(), reason="the recorded schedules are not beside the checkout")
+def test_no_recorded_order_holds_more_than_predicted():
+    """Each rank's peak of every recorded order; 1F1B, GPipe and ZB-H1 exactly."""
+    short, loose = [], []
+    for row in json.loads(REFERENCE.read_text())["rows"]:
+        if row["schedule"] not in NAMES:
+            continue
+        for rank, peak in enumerate(row["peak_until_W"]):
+            held = in_flight(NAMES[row["schedule"]], rank, row["p"], row["m"], chunks=row["v"])
+            short += [row["id"]] * (held < peak / row["v"])
+            loose += [row["id"]] * (held != peak and row["schedule"] in ("1F1B", "GPipe", "ZB-H1"))
+    assert (short, loose) == ([], [])
 
 
 @settings(max_examples=60, derandomize=True)
