@@ -64,7 +64,9 @@ class Pricer:
         key = (site.device, plain)
         if key not in self._costs:
             costs = device_costs(self.job.model, self.job.devices[site.device], plain, self.calibration)
-            self._costs[key] = costs if self.profile is None else apply_profile(costs, self.profile)
+            self._costs[key] = (
+                costs if self.profile is None else apply_profile(costs, self.profile, self.job.model, self.calibration)
+            )
         return self._costs[key]
 
     def held(self, settings: CostSettings, stages: int) -> tuple[float, ...]:
