@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from hyperflow.errors import Finding, InputError, SourceSpan
-from hyperflow.inventory.json_source import duplicate_keys, position_in_json
+from hyperflow.inventory.json_source import duplicate_keys, item_starts, position_in_json
 from hyperflow.inventory.yaml_source import Chunk, UnreadableText, chunks_of, load_chunk, position_in_yaml
 from hyperflow.json_tree import mapping, sequence, text
 
 FieldPath = tuple[str | int, ...]
+_LONGEST_ROW = 500
 
 MAX_FLOW_YAML = 5_000_000
 """Larger texts in braces are taken to be JSON: YAML takes minutes to say that a truncated node list is broken."""
@@ -23,15 +24,22 @@ class DocumentSource:
 
     chunk: Chunk
     prefix: FieldPath = ()
-    is_json: bool = False
+    json_begin: int | None = None
 
     def span(self, file: str, path: FieldPath = ()) -> SourceSpan:
         """Give the position of a field, or of the nearest parent that is there; the text is parsed again for it."""
-        find = position_in_json if self.is_json else position_in_yaml
-        line, column, width = find(self.chunk.text, (*self.prefix, *path))
-        shown = self.chunk.text.splitlines()[line - 1 : line]
-        first = self.chunk.first_line
-        return SourceSpan(file=file, line=line + first - 1, column=column, width=width, text=shown[0] if shown else "")
+        content = self.chunk.text
+        if self.json_begin is not None:
+            line, column, width = position_in_json(content, path, self.json_begin)
+        else:
+            line, column, width = position_in_yaml(content, (*self.prefix, *path))
+        return SourceSpan(
+            file=file,
+            line=line + self.chunk.first_line - 1,
+            column=column,
+            width=width,
+            text=self.chunk.row(line)[:_LONGEST_ROW],
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,8 +126,10 @@ def scan_documents(path: str | Path) -> Iterator[Document | UnreadDocument]:
         first, second, key = twice[0]
         yield UnreadDocument(file=str(path), index=0, finding=_twice(str(path), key, first, second, chunk))
         return
-    for index, (prefix, item) in enumerate(_flattened(value)):
-        source = DocumentSource(chunk=chunk, prefix=prefix, is_json=True)
+    items = _flattened(value)
+    begins = item_starts(content, "items") if items and items[0][0] else [0]
+    for index, (prefix, item) in enumerate(items):
+        source = DocumentSource(chunk=chunk, prefix=prefix, json_begin=begins[index])
         yield Document(file=str(path), index=index, value=item, source=source)
 
 

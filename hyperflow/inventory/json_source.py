@@ -10,12 +10,12 @@ _BLANK = re.compile(r"[ \t\n\r]*")
 _DECODER = json.JSONDecoder()
 
 
-def position_in_json(content: str, path: Sequence[str | int]) -> tuple[int, int, int]:
-    """Give line, column and width of a field's value (its key's for a mapping entry), both from 1.
+def position_in_json(content: str, path: Sequence[str | int], begin: int = 0) -> tuple[int, int, int]:
+    """Give line, column and width of a field's value (its key's for a mapping entry), from 1.
 
-    A field that is not there gives the nearest parent.
+    A field that is not there gives the nearest parent. `begin` is where the walk starts: 0, or one of `item_starts`.
     """
-    index = _skip(content, 0)
+    index = _skip(content, begin)
     start, width = index, 1
     for step in path:
         found = _entry(content, index, step)
@@ -24,6 +24,22 @@ def position_in_json(content: str, path: Sequence[str | int]) -> tuple[int, int,
         start, width, index = found
     line = content.count("\n", 0, start) + 1
     return line, start - content.rfind("\n", 0, start), width
+
+
+def item_starts(content: str, name: str) -> list[int]:
+    """Give where each item of the list under the key `name` of the outermost mapping begins."""
+    found = _entry(content, _skip(content, 0), name)
+    if found is None:
+        return []
+    index = _skip(content, found[2] + 1)
+    starts: list[int] = []
+    while content[index : index + 1] not in ("", "]"):
+        starts.append(index)
+        _, index = _DECODER.raw_decode(content, index)
+        index = _skip(content, index)
+        if content[index : index + 1] == ",":
+            index = _skip(content, index + 1)
+    return starts
 
 
 def _skip(content: str, index: int) -> int:

@@ -3,6 +3,7 @@
 Scalars follow go-yaml through sigs.k8s.io/yaml: dates stay text, 1e3 is a number, 22:22 is not, keys are text.
 """
 
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,12 +30,21 @@ _INTEGER = re.compile(r"^[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|0|[1-9][0-9
 Kind = Literal["syntax", "tab", "twice", "aliases", "template"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Chunk:
     """The text of one document and the line of the file at which it begins."""
 
     text: str
     first_line: int
+
+    def row(self, line: int) -> str:
+        """Give one line of the text, counted from 1."""
+        return self.rows[line - 1] if line <= len(self.rows) else ""
+
+    @functools.cached_property
+    def rows(self) -> list[str]:
+        """The lines of the text."""
+        return self.text.splitlines()
 
 
 class UnreadableText(Exception):
@@ -222,11 +232,7 @@ def position_in_yaml(content: str, path: Sequence[str | int]) -> tuple[int, int,
 
     A field that is not there gives the nearest parent.
     """
-    loader = _Loader(content)
-    try:
-        node = loader.get_single_node()
-    finally:
-        loader.dispose()
+    node = _tree(content)
     place = node
     for step in path:
         found = _child(node, step)
@@ -237,6 +243,16 @@ def position_in_yaml(content: str, path: Sequence[str | int]) -> tuple[int, int,
     same_line = place.end_mark.line == mark.line
     width = place.end_mark.column - mark.column if isinstance(place, yaml.ScalarNode) and same_line else 1
     return mark.line + 1, mark.column + 1, max(1, width)
+
+
+@functools.lru_cache(maxsize=1)
+def _tree(content: str) -> yaml.Node:
+    """Parse the text into nodes; the last one is kept, because findings come in a row."""
+    loader = _Loader(content)
+    try:
+        return loader.get_single_node()
+    finally:
+        loader.dispose()
 
 
 def _child(node: yaml.Node, step: str | int) -> tuple[yaml.Node, yaml.Node] | None:

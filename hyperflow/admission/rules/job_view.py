@@ -1,6 +1,7 @@
 """A vcjob's spec as the rules see it, whether it stands in a vcjob or in a template of another kind."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from hyperflow.admission.problem import Path
@@ -34,7 +35,7 @@ class TaskView:
         return self.replicas if value is None else whole(value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class JobView:
     """A vcjob spec after mutation (`spec`) and as it was written (`posted`); `path` is where it stands."""
 
@@ -46,7 +47,7 @@ class JobView:
     server: Server
     state: ServerState
 
-    @property
+    @cached_property
     def tasks(self) -> list[TaskView]:
         """The tasks; what is no mapping counts as empty."""
         posted = sequence(self.posted.get("tasks"))
@@ -65,7 +66,7 @@ class JobView:
         """Give the task of a name."""
         return next((task for task in self.tasks if task.name == name), None)
 
-    @property
+    @cached_property
     def min_available(self) -> int:
         """How many pods the job needs; absent or 0 becomes the sum of the tasks'."""
         return whole(self.spec.get("minAvailable")) or sum(task.min_available for task in self.tasks)
