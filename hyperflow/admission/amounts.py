@@ -1,5 +1,6 @@
 """Kubernetes quantities as exact numbers, for the comparisons that webhooks make."""
 
+import functools
 import re
 from fractions import Fraction
 
@@ -21,7 +22,12 @@ def amount(value: object) -> Fraction | None:
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
-    match = _QUANTITY.fullmatch(str(value).strip())
+    return _amount(str(value).strip())
+
+
+@functools.lru_cache(maxsize=4096)
+def _amount(content: str) -> Fraction | None:
+    match = _QUANTITY.fullmatch(content)
     if match is None:
         return None
     number, exponent, unit = match.groups()

@@ -14,6 +14,7 @@ from hyperflow.json_tree import dig, is_mapping, mapping, sequence, text
 
 VCJOB_VERSION = "v1alpha1"
 _TEMPLATE = ("schema", "openAPIV3Schema", "properties", "spec", "properties", "replicatedJobs", "items", "properties")
+_SERVERS_OWN = ("managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink")
 _PREFIX = "spec.replicatedJobs[].templateSpec"
 
 
@@ -55,9 +56,14 @@ def _job_spec(vcjob_crd: dict[str, Any], file: str) -> dict[str, Any]:
 
 
 def patched_crd(hyperjob_crd: dict[str, Any], vcjob_crd: dict[str, Any], file: str) -> dict[str, Any]:
-    """Give the HyperJob CRD with the vcjob's spec as its templateSpec, in each version; all else as it was."""
+    """Give the HyperJob CRD with the vcjob's spec as its templateSpec, in each version; all else as it was.
+
+    What a live server writes of its own (status, uid, managedFields) is left out, so that the result can be applied.
+    """
     spec = _job_spec(vcjob_crd, file)
-    patched = copy.deepcopy(hyperjob_crd)
+    patched = copy.deepcopy({name: part for name, part in hyperjob_crd.items() if name != "status"})
+    for field in _SERVERS_OWN:
+        mapping(patched.get("metadata")).pop(field, None)
     for properties in _template_parents(patched):
         properties["templateSpec"] = copy.deepcopy(spec)
     return patched

@@ -46,17 +46,26 @@ class ServerState:
     def __init__(self, objects: Iterable[object] = ()) -> None:
         self._objects: dict[Key, dict[tuple[str, str], dict[str, Any]]] = {}
         self._known: set[Key] = set()
+        self._applied: set[tuple[Key, str, str]] = set()
         for value in objects:
             if is_mapping(value):
-                self.add(value)
+                self._put(value)
                 self._known.add(key_of(value))
 
-    def add(self, document: dict[str, Any]) -> None:
-        """Take a document as applied."""
+    def apply(self, document: dict[str, Any]) -> None:
+        """Take a document of the call as applied."""
+        self._applied.add(self._put(document))
+
+    def _put(self, document: dict[str, Any]) -> tuple[Key, str, str]:
         key = key_of(document)
         name = text(dig(document, "metadata", "name"))
         namespace = "" if key[1] in _CLUSTER_SCOPED else text(dig(document, "metadata", "namespace"), "default")
         self._objects.setdefault(key, {})[namespace, name] = document
+        return key, namespace, name
+
+    def was_applied(self, group: str, kind: str, name: str, namespace: str = "") -> bool:
+        """Say whether the object is an earlier document of the call."""
+        return ((group, kind), namespace, name) in self._applied
 
     def knows(self, group: str, kind: str) -> bool:
         """Say whether all objects of the kind were given."""

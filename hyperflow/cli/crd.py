@@ -12,6 +12,7 @@ from hyperflow.cli.output import print_findings, print_json, print_table
 from hyperflow.errors import Finding, UsageError
 from hyperflow.inventory.documents import read_documents
 
+_CRD_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _HYPERJOB = ("training.volcano.sh", "HyperJob")
 _VCJOB = ("batch.volcano.sh", "Job")
 
@@ -54,9 +55,22 @@ def _check_usage(args: argparse.Namespace) -> None:
 
 
 def _crds(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any], str]:
+    if args.context:
+        return _live_crds(args.context)
     file = args.hyperjob or args.check
     hyperjob = find_crd([d.value for d in read_documents(file)], *_HYPERJOB, file)
     return hyperjob, find_crd([d.value for d in read_documents(args.vcjob)], *_VCJOB, args.vcjob), args.vcjob
+
+
+def _live_crds(context: str) -> tuple[dict[str, Any], dict[str, Any], str]:
+    from hyperflow.submit.live_inventory import KubernetesServer
+
+    server = KubernetesServer(context)
+    found: list[dict[str, Any]] = []
+    for (group, kind), plural in ((_HYPERJOB, "hyperjobs"), (_VCJOB, "jobs")):
+        answer = server.get(f"{_CRD_PATH}/{plural}.{group}", {})
+        found.append(find_crd([answer] if answer else [], group, kind, f"context {context}"))
+    return found[0], found[1], f"context {context}"
 
 
 def _check(args: argparse.Namespace, hyperjob: dict[str, Any], vcjob: dict[str, Any], file: str) -> int:

@@ -112,7 +112,7 @@ def judge_found(
 
 def _apply(state: ServerState, stored: dict[str, Any], previous: dict[str, Any] | None) -> None:
     status = dig(previous, "status")
-    state.add({**stored, "status": status} if is_mapping(status) else stored)
+    state.apply({**stored, "status": status} if is_mapping(status) else stored)
 
 
 def _identity(value: dict[str, Any]) -> tuple[str, ...]:
@@ -169,7 +169,7 @@ def _unknown_kind(found: Document, value: dict[str, Any], benches: list[ServerBe
     kind = text(value.get("kind"))
     if kind in _HAPPENS_ANYWAY:
         for bench in benches:
-            bench.state.add(value)
+            bench.state.apply(value)
     elsewhere = servers_of(value)
     reason = f"is served by the {elsewhere[0]} alone" if elsewhere else "is not a kind that is judged"
     where = str(found.source.span(found.file, ("kind",))) if found.source else found.file

@@ -4,10 +4,9 @@ Source: apimachinery pkg/api/validation (ObjectMeta) and apiserver pkg/registry/
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 from hyperflow.admission.names import dns_label, dns_subdomain, label_value, qualified_name
-from hyperflow.admission.problem import Mend, Problem, denial
+from hyperflow.admission.problem import Mend, Problem, denial, note
 from hyperflow.admission.rules.case import Case
 from hyperflow.errors import nearest
 from hyperflow.json_tree import is_mapping, mapping, sequence, text
@@ -99,11 +98,16 @@ def unknown_metadata(case: Case) -> Iterator[Problem]:
 def existence(case: Case, namespaced: bool) -> Iterator[Problem]:
     """Deny a new object whose name is taken, and a namespace that does not exist."""
     group, kind = case.group_kind.split("/")
-    name = case.name
-    if case.old is None and name and _taken(case, group, kind, name, namespaced):
-        yield denial("HF817", "exists", ("metadata", "name"), f"{kind} {name} exists already on the {case.server}", BY,
-                     got=name, expected="a new name",
-                     hint="to judge an update, give the old object with --old")  # fmt: skip
+    scope = case.namespace if namespaced else ""
+    path = ("metadata", "name")
+    if case.old is None and case.name and case.state.find(group, kind, case.name, scope) is not None:
+        if case.state.was_applied(group, kind, case.name, scope):
+            yield note("HF817", "same-name", path, f"an earlier document is the {kind} {case.name}: this one replaces it",
+                       hint="rename one, or judge the change with --old")  # fmt: skip
+        else:
+            yield denial("HF817", "exists", path, f"{kind} {case.name} exists already on the {case.server}", BY,
+                         got=case.name, expected="a new name",
+                         hint="to judge an update, give the old object with --old")  # fmt: skip
     if not namespaced:
         return
     if dns_label(case.namespace):
@@ -113,11 +117,6 @@ def existence(case: Case, namespaced: bool) -> Iterator[Problem]:
         yield denial("HF818", "namespace-missing", ("metadata", "namespace"),
                      f"there is no namespace {case.namespace} on the {case.server}", BY, got=case.namespace,
                      expected="a namespace that exists", hint="create it first")  # fmt: skip
-
-
-def _taken(case: Case, group: str, kind: str, name: str, namespaced: bool) -> bool:
-    found: dict[str, Any] | None = case.state.find(group, kind, name, case.namespace if namespaced else "")
-    return found is not None
 
 
 RULES = (object_name, labels, unknown_metadata)

@@ -93,6 +93,31 @@ def test_a_file_that_is_no_hyperjob_crd_is_exit_1(files, capsys):
     )
 
 
+def test_the_crds_of_a_live_plane_are_patched_and_can_be_applied(monkeypatch, capsys):
+    live = hyperjob_crd(OLD_TEMPLATE)
+    live["metadata"] |= {"resourceVersion": "7", "uid": "u", "managedFields": [{}]}
+    live["status"] = {"conditions": []}
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
+    held = {
+        f"{path}hyperjobs.training.volcano.sh": live,
+        f"{path}jobs.batch.volcano.sh": crd("batch.volcano.sh", "Job", VCJOB_SPEC),
+    }
+
+    class Plane:
+        def __init__(self, context):
+            assert context == "plane"
+
+        def get(self, path, query):
+            return held.get(path)
+
+    monkeypatch.setattr("hyperflow.submit.live_inventory.KubernetesServer", Plane)
+    assert main(["crd", "--context", "plane"]) == 0
+    assert yaml.safe_load(capsys.readouterr().out) == hyperjob_crd(VCJOB_SPEC)
+    held.clear()
+    assert main(["crd", "--context", "plane"]) == 1
+    assert "  --> context plane\n  got nothing, expected" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("arguments", [[], ["--hyperjob", "a"], ["--hyperjob", "a", "--vcjob", "b", "--context", "c"]])
 def test_other_arguments_are_a_usage_error(arguments, capsys):
     assert main(["crd", *arguments]) == 2
