@@ -102,7 +102,8 @@ def existence(case: Case, namespaced: bool) -> Iterator[Problem]:
     path = ("metadata", "name")
     if case.old is None and case.name and case.state.find(group, kind, case.name, scope) is not None:
         if case.state.was_applied(group, kind, case.name, scope):
-            yield note("HF817", "same-name", path, f"an earlier document is the {kind} {case.name}: this one replaces it",
+            yield note("HF817", "same-name", path,
+                       f"an earlier document is the {kind} {case.name}: this one replaces it",
                        hint="rename one, or judge the change with --old")  # fmt: skip
         else:
             yield denial("HF817", "exists", path, f"{kind} {case.name} exists already on the {case.server}", BY,
