@@ -21,8 +21,6 @@ ARCHITECTURE_OF = {
     "phi-msft": "phi",
     "nemotron-nas": "decilm",
     "grok-1": "grok1model",
-    "minicpm3": "minicpm3",
-    "gpt-sw3": "gpt2",
 }
 """Families whose architectures are not named like their model_type."""
 

@@ -30,9 +30,10 @@ class ConfigView:
         self.family = ""
 
     def present(self, *names: str) -> str | None:
-        """The first of the names that the config has, null included."""
+        """The first of the names that has a value, else the first that the config has at all (a null)."""
         self.used.update(names)
-        return next((name for name in names if name in self.values), None)
+        there = [name for name in names if name in self.values]
+        return next((name for name in there if self.values[name] is not None), there[0] if there else None)
 
     def given(self, *names: str) -> bool:
         """Whether one of the names has a value that is not null."""

@@ -38,7 +38,7 @@ def read_gemma4(view: ConfigView) -> Model:
     sliding = sliding_layers(view, number, lambda index: (index + 1) % 6 != 0)
     sliding[-1] = False
     reusing = _reusing_layers(view, number, 0)
-    kinds = [_gemma4_heads(view, slides, reuses) for slides, reuses in zip(sliding, reusing, strict=True)]
+    kinds = [_gemma4_heads(view, *kind) for kind in zip(range(number), sliding, reusing, strict=True)]
     bias = view.flag("attention_bias", absent=False)
     wide = view.flag("use_double_wide_mlp", absent=False)
     width, experts = view.count("intermediate_size"), _gemma4_experts(view, hidden)
@@ -60,13 +60,18 @@ def read_gemma4(view: ConfigView) -> Model:
     )
 
 
-def _gemma4_heads(view: ConfigView, slides: bool, reuses: bool) -> _Heads:
+def _gemma4_heads(view: ConfigView, index: int, slides: bool, reuses: bool) -> _Heads:
     heads = view.count(*HEADS)
     kv_heads = view.count("num_key_value_heads", class_default=4, null=heads)
     head_dim = view.count("head_dim", class_default=256)
     one = view.flag("attention_k_eq_v", absent=False)
     wide_kv = view.optional("num_global_key_value_heads")
-    if not slides:
+    if view.given("per_layer_config"):  # what newer versions of the class write instead of the global_ keys
+        layers = view.part("per_layer_config")
+        own = layers.part(next((key for key in layers.values if key.lstrip("0") == str(index).lstrip("0")), str(index)))
+        head_dim = own.count("head_dim", absent=head_dim)
+        kv_heads = own.count("num_key_value_heads", absent=kv_heads)
+    elif not slides:
         head_dim = view.count("global_head_dim", class_default=512)
         kv_heads = wide_kv if one and wide_kv is not None else kv_heads
     check_groups(view, heads, kv_heads)

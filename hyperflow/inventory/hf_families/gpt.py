@@ -88,6 +88,7 @@ def read_biogpt(view: ConfigView) -> Model:
 def read_gpt_bigcode(view: ConfigView) -> Model:
     """StarCoder (1): GPT-2 with one key/value head unless multi_query is false."""
     kv_heads = 1 if view.flag("multi_query", absent=True) else None
+    view.used.add("num_key_value_heads")  # what the class writes, not what it reads
     hidden, number, attention = _multi_head(view, kv_heads=kv_heads)
     width = view.count("n_inner", "intermediate_size", absent=4 * hidden, null=4 * hidden)
     dense = feed_forward(hidden, width, gated=False, bias=True)

@@ -15,7 +15,8 @@ _NEMOTRON_KINDS = ("mamba", "mlp", "attention", "moe", "linear_attention", "full
 def read_nemotron_h(view: ConfigView) -> Model:
     """Nemotron-H: each block of the pattern is a layer of its own: Mamba-2, attention, dense or experts."""
     hidden = view.count(*HIDDEN)
-    view.used.update(("n_routed_experts", "moe_intermediate_size", "moe_latent_size"))  # of no use without E layers
+    # The summed width of the shared experts has a key of its own; the other keys are of no use without E layers.
+    view.used.update(("n_shared_experts", "n_routed_experts", "moe_intermediate_size", "moe_latent_size"))
     kinds = _nemotron_pattern(view)
     blocks = {kind: _nemotron_block(view, hidden, kind) for kind in sorted(set(kinds))}
     norm = replicated(hidden)
@@ -66,7 +67,6 @@ def _nemotron_block(view: ConfigView, hidden: int, kind: str) -> Layer:
 def _nemotron_experts(view: ConfigView, hidden: int, bias: bool) -> Layer:
     count, active = view.count(*EXPERTS), view.count(*PER_TOKEN)
     check_active(view, active, count)
-    view.used.add("n_shared_experts")  # their summed width has a key of its own
     return routed_experts(
         hidden,
         view.count("moe_intermediate_size"),

@@ -5,6 +5,7 @@ from hyperflow.inventory.hf_config import ConfigView
 from hyperflow.inventory.hf_families.attention import check_groups, gqa
 from hyperflow.inventory.hf_families.decoder import HEADS, HIDDEN, LAYERS, Family, decoder, join
 from hyperflow.inventory.hf_families.experts import after_dense_prefix, check_active, dense, moe, shared_times
+from hyperflow.inventory.hf_families.windows import sliding_layers
 from hyperflow.spec.model import Layer, Model
 
 
@@ -53,6 +54,7 @@ def read_dbrx(view: ConfigView) -> Model:
     hidden, number, heads = view.count(*HIDDEN), view.layers(*LAYERS), view.count(*HEADS)
     attention, experts = view.part("attn_config"), view.part("ffn_config")
     kv_heads = attention.count("kv_n_heads")
+    view.used.add("num_key_value_heads")  # what the class writes, not what it reads
     check_groups(view, heads, kv_heads)
     view.require(hidden % heads == 0, "n_heads", f"{hidden} is not a multiple of {heads} heads")
     count, active = experts.count("moe_num_experts"), experts.count("moe_top_k")
@@ -72,7 +74,7 @@ def read_mimo_v2(view: ConfigView) -> Model:
     if view.given("hybrid_layer_pattern"):
         sliding = [bool(value) for value in view.numbers("hybrid_layer_pattern", number)]
     else:
-        sliding = [index != 0 and (index + 1) % 6 != 0 for index in range(number)]
+        sliding = sliding_layers(view, number, lambda index: index != 0 and (index + 1) % 6 != 0)
     heads, kv_heads = view.count(*HEADS), view.count("num_key_value_heads", class_default=4)
     full = _mimo_attention(view, hidden, "", heads, kv_heads, None, False)
     window = view.count("sliding_window_size", "sliding_window", class_default=128)

@@ -289,6 +289,21 @@ HYBRIDS = [
     ),
 ]  # fmt: skip
 
+SAVED_AGAIN = [
+    *_family(
+        "gemma4_text",
+        {"head_dim": 10, "sliding_window": 8, "hidden_size_per_layer_input": 0, "attention_k_eq_v": True,
+         "layer_types": ["sliding_attention", "full_attention"] * 2,
+         "per_layer_config": {"01": {"head_dim": 16, "num_key_value_heads": 3},
+                              "3": {"head_dim": 16, "num_key_value_heads": 3}}},
+    ),
+    *_family(
+        "mimo_v2_flash",
+        {**MOE, "n_routed_experts": 8, "num_attention_heads": 8, "head_dim": 14, "v_head_dim": 8, "sliding_window": 9,
+         "layer_types": ["full_attention", "sliding_attention", "full_attention", "sliding_attention"],
+         "mlp_layer_types": ["dense", "sparse", "dense", "sparse"]},
+    ),
+]  # fmt: skip
 WITH_BIASES = [
     *_family("exaone", BIASED),
     *_family("deepseek_v2", {**MLA, **ROUTED, **BIASED}),
@@ -305,4 +320,4 @@ WITH_BIASES = [
     *_family("qwen3_moe", {**MOE, **BIASED, "num_experts": 8, "head_dim": 14}),
 ]
 
-CONFIGS = [*DENSE, *GPTS, *EXPERTS, *HYBRIDS, *WITH_BIASES]
+CONFIGS = [*DENSE, *GPTS, *EXPERTS, *HYBRIDS, *SAVED_AGAIN, *WITH_BIASES]

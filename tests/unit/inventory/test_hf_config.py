@@ -18,6 +18,10 @@ def test_the_first_spelling_that_is_present_counts():
     assert view_of(n_layer=3).count("num_hidden_layers", "n_layer") == 3
 
 
+def test_a_null_under_one_spelling_does_not_hide_a_value_under_another():
+    assert view_of(head_dim=None, attention_head_dim=128).optional("head_dim", "attention_head_dim") == 128
+
+
 def test_absent_and_null_are_told_apart():
     assert view_of().count("q_lora_rank", absent=1536, null=0) == 1536
     assert view_of(q_lora_rank=None).count("q_lora_rank", absent=1536, null=0) == 0
