@@ -7,10 +7,12 @@ from hyperflow.ir.plan import Alternative
 from hyperflow.plan.build_plan import build_stages, idle_by_cluster, mean_idle, violations
 from hyperflow.plan.pricing import Pricer
 from hyperflow.plan.problem import Split
-from hyperflow.plan.search import Candidate, price_candidate, search_choices
+from hyperflow.plan.search import Candidate, SearchResult, price_candidate, search_choices
+from hyperflow.plan.sites import Site
 from hyperflow.units import format_gib
 
-SINGLE_WORK = 300_000
+SINGLE_WORK = 100_000
+MOST_NEIGHBOURS = 4
 SINGLE_SECONDS = 20.0
 
 
@@ -25,6 +27,8 @@ def list_alternatives(pricer: Pricer, best: Candidate, reordered: Candidate | No
         if split.layers not in seen:
             seen.add(split.layers)
             found.append(_priced(pricer, best, name, split))
+    moved = sorted(found[1:], key=lambda other: (not other.feasible, other.step_seconds or 0.0, other.name))
+    found = [*found[:1], *moved[:MOST_NEIGHBOURS]]
     if reordered is not None:
         reason = "in another order of clusters; the gain is within the prediction's error"
         names = list(dict.fromkeys(reordered.bounded.choice.sites[place].name for place in reordered.split.order))
@@ -32,7 +36,8 @@ def list_alternatives(pricer: Pricer, best: Candidate, reordered: Candidate | No
     clusters = list(dict.fromkeys(site.cluster for site in pricer.sites))
     used = {best.bounded.choice.sites[place].cluster for place in best.split.order}
     if len(clusters) > 1:
-        found += [_alone(pricer, cluster) for cluster in clusters if used != {cluster}]
+        known: dict[tuple[Site, ...], SearchResult] = {}
+        found += [_alone(pricer, cluster, known) for cluster in clusters if used != {cluster}]
     return tuple(found)
 
 
@@ -87,14 +92,20 @@ def describe(pricer: Pricer, candidate: Candidate, name: str, reason: str) -> Al
     )
 
 
-def _alone(pricer: Pricer, cluster: str) -> Alternative:
-    """The best plan that uses one cluster only, the open degrees chosen for it."""
+def _alone(pricer: Pricer, cluster: str, known: dict[tuple[Site, ...], SearchResult]) -> Alternative:
+    """The best plan that uses one cluster only, the open degrees chosen for it; equal clusters are searched once."""
     alone = replace(pricer, sites=tuple(site for site in pricer.sites if site.cluster == cluster))
-    result = search_choices(alone, SINGLE_WORK, SINGLE_SECONDS)
+    kind = tuple(replace(site, name="", cluster="") for site in alone.sites)
+    if kind not in known:
+        known[kind] = search_choices(alone, SINGLE_WORK, SINGLE_SECONDS)
+    result = known[kind]
     name = f"{cluster} alone"
     if result.best is not None:
         degrees = result.best.degrees
-        return describe(alone, result.best, name, f"tp{degrees.tp} pp{degrees.pp} dp{degrees.dp}")
+        choice = replace(result.best.bounded.choice, sites=alone.sites)
+        fluid = replace(result.best.bounded.fluid, choice=choice)
+        best = replace(result.best, bounded=replace(result.best.bounded, fluid=fluid))
+        return describe(alone, best, name, f"tp{degrees.tp} pp{degrees.pp} dp{degrees.dp}")
     reason = "too few devices for the degrees" if not result.considered else "no split fits its memory"
     return Alternative(
         name=name, clusters=(cluster,), layers=(), step_seconds=None, idle_fraction=None, feasible=False, reason=reason

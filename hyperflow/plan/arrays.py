@@ -29,6 +29,7 @@ class PlaceNumbers:
     first: tuple[float, float, float]
     last: tuple[float, float, float]
     tail: float
+    extra: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +128,7 @@ def _place(problem: SplitProblem, index: int, scale: float) -> PlaceNumbers:
         first=(table.first.seconds / scale, table.first.state_bytes, table.first.held_bytes),
         last=(table.last.seconds / scale, table.last.state_bytes, table.last.held_bytes),
         tail=table.tail_seconds / scale,
+        extra=place.extra_seconds / scale,
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from hyperflow.ir.costs import CostSettings
 from hyperflow.plan.arrays import Floats
 from hyperflow.plan.choices import Choice
-from hyperflow.plan.pricing import Pricer, layer_table
+from hyperflow.plan.pricing import Pricer
 
 GRID = np.concatenate([np.geomspace(1.0, 1.5, 60), np.geomspace(1.55, 64.0, 40)])
 
@@ -75,7 +75,7 @@ def sharpen(pricer: Pricer, bounded: Bounded) -> Bounded | None:
         return None
     slots = fluid.slots[:stages]
     least = max(
-        fluid.weight / float(np.sum(1 / slots)), _whole_layer_period(fluid, stages, len(pricer.job.model.layers))
+        fluid.weight / float(np.sum(1 / slots)), _whole_layer_period(fluid, stages, pricer.job.model.num_layers)
     )
     periods = least * GRID
     capacity = np.concatenate([np.zeros(1), np.cumsum(1 / slots)])
@@ -106,14 +106,13 @@ def _could_hold(pricer: Pricer, fluid: Fluid, stages: int) -> bool:
     """Say whether memory may suffice: the most layers at each position, whichever place stands there."""
     held = np.array(pricer.held(fluid.settings, stages))
     each = fluid.room[:, None] / (fluid.state[:, None] + fluid.kept[:, None] * held)
-    return float(np.sum(np.max(np.floor(each + 1e-9), axis=0))) >= len(pricer.job.model.layers)
+    return float(np.sum(np.max(np.floor(each + 1e-9), axis=0))) >= pricer.job.model.num_layers
 
 
 def _make_fluid(pricer: Pricer, choice: Choice) -> Fluid:
     settings = pricer.settings(choice.degrees, choice.micro_batch_size, choice.recompute)
-    costs = [pricer.costs(site, settings) for site in choice.sites]
-    tables = [layer_table(cost) for cost in costs]
-    seconds = np.array([table.seconds for table in tables])
+    summaries = [pricer.summary(site, settings) for site in choice.sites]
+    seconds = np.array([summary.seconds for summary in summaries])
     mean = np.mean(seconds, axis=0)
     paces = np.min(seconds / mean, axis=1)
     copies = np.array(choice.copies)
@@ -123,9 +122,8 @@ def _make_fluid(pricer: Pricer, choice: Choice) -> Fluid:
         weight=float(np.sum(mean)),
         slots=np.sort(np.repeat(paces, copies)),
         quickest=np.repeat(np.min(seconds, axis=1), copies),
-        fixed_seconds=min(t.first.seconds + t.last.seconds for t in tables)
-        + min(c.step_overhead_seconds for c in costs),
-        room=np.array([max(0.0, c.memory_limit_bytes - c.fixed_bytes - c.working_bytes) for c in costs]),
-        state=np.array([min(layer.state_bytes for layer in c.layers) for c in costs]),
-        kept=np.array([min(layer.activation_bytes for layer in c.layers) for c in costs]),
+        fixed_seconds=min(s.ends_seconds for s in summaries) + min(s.overhead_seconds for s in summaries),
+        room=np.array([s.room for s in summaries]),
+        state=np.array([s.least_state for s in summaries]),
+        kept=np.array([s.least_kept for s in summaries]),
     )

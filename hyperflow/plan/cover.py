@@ -141,7 +141,7 @@ def end_cost(numbers: Numbers, place: int, position: int) -> tuple[float, float]
     """Seconds and bytes that the ends add to a stage at this position."""
     p, held = numbers.places[place], numbers.problem.held(position)
     ends = [p.first] * (position == 0) + [p.last] * (position == numbers.num_stages - 1)
-    return sum(e[0] for e in ends), sum(e[1] + held * e[2] for e in ends)
+    return p.extra + sum(e[0] for e in ends), sum(e[1] + held * e[2] for e in ends)
 
 
 def least_period(numbers: Numbers, known: float, precision: float) -> float:

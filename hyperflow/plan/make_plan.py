@@ -17,11 +17,11 @@ from hyperflow.plan.explain import explain_plan
 from hyperflow.plan.handmade import place_given_split, read_given_split
 from hyperflow.plan.infeasible import explain_infeasible, given_findings
 from hyperflow.plan.pricing import Pricer
-from hyperflow.plan.search import Candidate, SearchResult, search_choices
+from hyperflow.plan.search import Candidate, SearchResult, rank_choices, search_ranked
 from hyperflow.plan.sites import find_sites
 from hyperflow.plan.split import AGREEMENT, solve_split
 
-SEARCH_WORK = 3_000_000
+SEARCH_WORK = 1_500_000
 SEARCH_SECONDS = 60.0
 CONFIRM_SECONDS = 5.0
 
@@ -47,7 +47,10 @@ def make_plan(job: ResolvedJob, calibration: Calibration | None = None, profile:
     result, reordered = _search_orders(pricer)
     if result.best is None:
         raise InfeasibleError([*findings, *explain_infeasible(pricer, result.considered)])
-    candidate, solver = result.best, solve_split(result.best.problem, seconds=CONFIRM_SECONDS).solver
+    candidate, solver = (
+        result.best,
+        solve_split(result.best.problem, seconds=SEARCH_SECONDS, confirmation_seconds=CONFIRM_SECONDS).solver,
+    )
     bound = min(result.bound_seconds, candidate.step_seconds)
     proven = not result.stopped and bound >= candidate.step_seconds * (1 - AGREEMENT)
     optimal = Optimality(
@@ -66,10 +69,11 @@ def _search_orders(pricer: Pricer) -> tuple[SearchResult, Candidate | None]:
     Another order is taken where it beats the declared one by more than the prediction's own error; a lesser gain is
     given back beside it, as an alternative.
     """
-    declared = search_choices(pricer, SEARCH_WORK, SEARCH_SECONDS, declared_order=True)
+    ranked = rank_choices(pricer)
+    declared = search_ranked(pricer, ranked, SEARCH_WORK, SEARCH_SECONDS, declared_order=True)
     if len(pricer.sites) < 2:
         return declared, None
-    free = search_choices(pricer, SEARCH_WORK, SEARCH_SECONDS)
+    free = search_ranked(pricer, ranked, SEARCH_WORK, SEARCH_SECONDS)
     if declared.best is None or free.best is None:
         return (declared if free.best is None else free), None
     error = max(pricer.costs(site, free.best.bounded.settings).relative_error_80 for site in used_sites(free.best))

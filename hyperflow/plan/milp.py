@@ -119,7 +119,7 @@ def _empty_model(numbers: Numbers) -> SplitModel:
 
 def _counted_seconds(model: SplitModel, i: int) -> Any:
     numbers, p = model.numbers, model.numbers.places[model.order[i]]
-    ends = p.first[0] * (i == 0) + p.last[0] * (i == numbers.num_stages - 1)
+    ends = p.extra + p.first[0] * (i == 0) + p.last[0] * (i == numbers.num_stages - 1)
     each = [float(p.seconds[run.first + 1] - p.seconds[run.first]) for run in model.runs]
     return pulp.lpSum(t * n for t, n in zip(each, model.counts[i], strict=True)) + ends
 

@@ -58,8 +58,8 @@ def price_split(problem: SplitProblem, split: Split) -> Price:
 
 def stage_seconds(problem: SplitProblem, place: int, start: int, end: int, *, first: bool, last: bool) -> float:
     """Seconds per micro-batch of layers [start, end) on a place, with what the ends bear."""
-    table = problem.table(place)
-    return sum(table.seconds[start:end]) + first * table.first.seconds + last * table.last.seconds
+    table, extra = problem.table(place), problem.places[place].extra_seconds
+    return extra + sum(table.seconds[start:end]) + first * table.first.seconds + last * table.last.seconds
 
 
 def stage_bytes(

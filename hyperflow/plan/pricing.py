@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+import numpy.typing as npt
+
 from hyperflow.catalog.calibration import device_family
 from hyperflow.cost.layer_costs import device_costs
 from hyperflow.cost.memory import in_flight
@@ -30,6 +33,21 @@ _HELD_LIKE = {
 """The schedule's name where the memory of micro-batches in flight is computed."""
 
 
+_Key = tuple[str, int, CostSettings]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What bounds need of a site: its layers as an array, the least of a layer's bytes, and the room for layers."""
+
+    seconds: npt.NDArray[np.float64]
+    least_state: float
+    least_kept: float
+    room: float
+    ends_seconds: float
+    overhead_seconds: float
+
+
 @dataclass(slots=True, kw_only=True)
 class Pricer:
     """Prices choices for one job; costs of a device under the same settings are computed once."""
@@ -38,9 +56,9 @@ class Pricer:
     calibration: Calibration
     sites: tuple[Site, ...]
     profile: Profile | None = None
-    _costs: dict[tuple[str, CostSettings], DeviceCosts] = field(
-        default_factory=dict[tuple[str, CostSettings], DeviceCosts]
-    )
+    _costs: dict[_Key, DeviceCosts] = field(default_factory=dict[_Key, DeviceCosts])
+    _summaries: dict[_Key, Summary] = field(default_factory=dict[_Key, Summary])
+    _tables: dict[_Key, LayerTable] = field(default_factory=dict[_Key, LayerTable])
 
     def settings(self, degrees: Degrees, micro_batch_size: int, recompute: str) -> CostSettings:
         """Give the cost settings of one choice; the number of stages does not change the cost of a layer."""
@@ -60,14 +78,36 @@ class Pricer:
 
     def costs(self, site: Site, settings: CostSettings) -> DeviceCosts:
         """Give the costs on a site's device, measured where the profile has them."""
-        plain = replace(settings, degrees=replace(settings.degrees, pp=1), devices_per_node=site.domain)
-        key = (site.device, plain)
+        key = (site.device, site.domain, settings)
         if key not in self._costs:
+            plain = replace(settings, degrees=replace(settings.degrees, pp=1), devices_per_node=site.domain)
             costs = device_costs(self.job.model, self.job.devices[site.device], plain, self.calibration)
             self._costs[key] = (
                 costs if self.profile is None else apply_profile(costs, self.profile, self.job.model, self.calibration)
             )
         return self._costs[key]
+
+    def table(self, site: Site, settings: CostSettings) -> LayerTable:
+        """Give the layers on a site's device as plain numbers."""
+        key = (site.device, site.domain, settings)
+        if key not in self._tables:
+            self._tables[key] = layer_table(self.costs(site, settings))
+        return self._tables[key]
+
+    def summary(self, site: Site, settings: CostSettings) -> Summary:
+        """Give what bounds need of a site."""
+        key = (site.device, site.domain, settings)
+        if key not in self._summaries:
+            costs, table = self.costs(site, settings), self.table(site, settings)
+            self._summaries[key] = Summary(
+                seconds=np.array(table.seconds),
+                least_state=min(layer.state_bytes for layer in costs.layers),
+                least_kept=min(layer.activation_bytes for layer in costs.layers),
+                room=max(0.0, costs.memory_limit_bytes - costs.fixed_bytes - costs.working_bytes),
+                ends_seconds=table.first.seconds + table.last.seconds,
+                overhead_seconds=costs.step_overhead_seconds,
+            )
+        return self._summaries[key]
 
     def held(self, settings: CostSettings, stages: int) -> tuple[float, ...]:
         """Micro-batches in flight on each stage."""
@@ -99,7 +139,7 @@ class Pricer:
                 )
                 for site, count in zip(sites, copies, strict=True)
             ),
-            tables={site.name: layer_table(self.costs(site, settings)) for site in sites},
+            tables={site.name: self.table(site, settings) for site in sites},
             num_stages=stages,
             microbatches=settings.microbatches,
             objective=objective,

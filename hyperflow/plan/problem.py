@@ -37,12 +37,16 @@ class LayerTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Up to `copies` equal stages on one device type; `memory_bytes` None is unlimited."""
+    """Up to `copies` equal stages on one device type; `memory_bytes` None is unlimited.
+
+    `extra_seconds` is what a stage there takes per micro-batch whatever its layers.
+    """
 
     name: str
     device: str
     memory_bytes: float | None = None
     copies: int = 1
+    extra_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

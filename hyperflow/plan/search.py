@@ -2,6 +2,7 @@
 
 import heapq
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hyperflow.ir.plan import Degrees
@@ -61,9 +62,16 @@ def search_choices(pricer: Pricer, work: float, seconds: float, *, declared_orde
     The search ends early when its work is used up, at the same place on every machine; `seconds` is a stop for
     machines far slower than any it was made for.
     """
+    return search_ranked(pricer, rank_choices(pricer), work, seconds, declared_order=declared_order)
+
+
+def search_ranked(
+    pricer: Pricer, ranked: Sequence[Bounded], work: float, seconds: float, *, declared_order: bool = False
+) -> SearchResult:
+    """Search choices that are bounded already."""
     deadline = time.monotonic() + seconds
     budget = Budget(deadline=deadline, work=work)
-    heap = [(bounded.bound_seconds, number, False, bounded) for number, bounded in enumerate(rank_choices(pricer))]
+    heap = [(bounded.bound_seconds, number, False, bounded) for number, bounded in enumerate(ranked)]
     heapq.heapify(heap)
     considered, solved, best = len(heap), 0, None
     closed: list[float] = []

@@ -40,14 +40,19 @@ class Solved:
     remarks: tuple[str, ...] = ()
 
 
-def solve_split(problem: SplitProblem, *, seconds: float = 30.0) -> Solved:
-    """Find the best split of a problem, its bound and its gap, within about `seconds`."""
+def solve_split(
+    problem: SplitProblem, *, seconds: float = 30.0, confirmation_seconds: float = CONFIRMATION_SECONDS
+) -> Solved:
+    """Find the best split of a problem, its bound and its gap, within about `seconds`.
+
+    `confirmation_seconds` is what the integer program may take once the exact search has proven its answer.
+    """
     start = time.monotonic()
     exact = search_exact(problem, seconds)
     if exact.split is None:
         return _solved(problem, None, exact.bound_seconds, exact.proven, "exact search", start, ())
     split, bound, proven = exact.split, exact.bound_seconds, exact.proven
-    left = CONFIRMATION_SECONDS if proven else max(1.0, seconds - (time.monotonic() - start))
+    left = confirmation_seconds if proven else max(1.0, seconds - (time.monotonic() - start))
     program = solve_program(replace(problem, order=split.order, grouped=False), split, left)
     remarks = list(program.remarks)
     solver = "exact search"

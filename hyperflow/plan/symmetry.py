@@ -47,7 +47,7 @@ def merge_equal_places(problem: SplitProblem) -> Merged:
 def _alike(cuts: Cuts, group: list[Place], place: Place, places: list[Place]) -> bool:
     """Say whether a place equals those of a group in device, memory and every boundary."""
     first = group[0]
-    if (first.device, first.memory_bytes) != (place.device, place.memory_bytes):
+    if replace(first, name=place.name) != place:
         return False
     pairs = cuts.by_pair
     if pairs is None:

@@ -74,7 +74,7 @@ def test_b1_layers_by_hand_run_no_solver(monkeypatch):
     def fail(*_, **__):
         raise AssertionError("a solver ran")
 
-    monkeypatch.setattr("hyperflow.plan.make_plan.search_choices", fail)
+    monkeypatch.setattr("hyperflow.plan.make_plan.search_ranked", fail)
     monkeypatch.setattr("hyperflow.plan.make_plan.solve_split", fail)
     monkeypatch.setattr("hyperflow.plan.alternatives.search_choices", lambda *_: make_result())
     plan = make_plan(two_cities(layers={"beijing": 5, "shanghai": 3}))
