@@ -26,7 +26,8 @@ def build_cluster(draft: ClusterDraft) -> tuple[Cluster, list[Finding]]:
         excluded += (Exclusion(cause=draft.karmada.unusable, nodes=names),) if names else ()
         groups, usable = (), set[str]()
     groups = _with_karmada_free(draft, groups)
-    counted = usable if draft.nodes else None
+    unnamed = {name for name, node in draft.nodes.items() if node.code == "HF316"}
+    counted = (usable or unnamed) if draft.nodes else None
     cluster = Cluster(
         name=draft.name,
         region=draft.region or _common_region(groups),

@@ -1,5 +1,6 @@
 """One cluster while its sources are being put together."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -160,6 +161,7 @@ def _not_there_yet(draft: ClusterDraft, hypernodes: Sequence[HyperNode], source:
 def _positions(nodes: Mapping[str, NodeFacts]) -> dict[str, Position]:
     """Give the nodes' positions by label, else by name, with a tier for NVLink domains where they are finer."""
     positions = {name: found for name, node in nodes.items() if (found := position_from_labels(node.labels))}
+    positions = _with_one_leaf(positions)
     if not positions:
         named = {name: found for name in nodes if (found := position_from_name(name))}
         with_device = {name for name, node in nodes.items() if node.devices.resource}
@@ -169,6 +171,15 @@ def _positions(nodes: Mapping[str, NodeFacts]) -> dict[str, Position]:
     return _with_accelerator_tier(
         positions, {n: label or clique for n, (label, clique) in marks.items() if label or clique}
     )
+
+
+def _with_one_leaf(positions: dict[str, Position]) -> dict[str, Position]:
+    """Drop nodes whose free-form labels begin above the leaf of the others: a row label alone makes no rack."""
+    leaves = Counter(position.names[0] for position in positions.values() if position.space == "labels")
+    if len(leaves) < 2:
+        return positions
+    leaf = min(leaves, key=lambda name: (-leaves[name], name))
+    return {n: p for n, p in positions.items() if p.space != "labels" or p.names[0] == leaf}
 
 
 def _with_accelerator_tier(positions: dict[str, Position], domains: Mapping[str, str]) -> dict[str, Position]:

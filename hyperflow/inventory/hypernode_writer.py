@@ -1,7 +1,7 @@
 """HyperNode objects and Volcano's discovery configuration for the clusters of a fleet."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hyperflow.errors import Finding
@@ -9,7 +9,7 @@ from hyperflow.inventory.draft import stated_nodes
 from hyperflow.inventory.hostlists import compress_hosts
 from hyperflow.inventory.label_tree import slug
 from hyperflow.inventory.yaml_text import block_text, documents_text
-from hyperflow.k8s.go_regex import compile_go_regex
+from hyperflow.k8s.hypernode_selectors import NodeIndex
 from hyperflow.spec.fleet import Cluster, Fleet, HyperNode
 
 MIN_NODES_FOR_PATTERN = 3
@@ -23,23 +23,24 @@ def hypernode_objects(fleet: Fleet) -> list[dict[str, Any]]:
     Names that two clusters share get their cluster as prefix: on the plane all HyperNodes share one name space.
     """
     times = Counter(hypernode.name for cluster in fleet.clusters for hypernode in cluster.hypernodes)
-    return [
-        hypernode_object(hypernode, cluster, {h.name: h.name for h in cluster.hypernodes if times[h.name] == 1})
-        for cluster in fleet.clusters
-        for hypernode in cluster.hypernodes
-        if hypernode.members
-    ]
+    objects: list[dict[str, Any]] = []
+    for cluster in fleet.clusters:
+        known = NodeIndex({name: {} for name in all_node_names(cluster)})
+        names = {h.name: h.name if times[h.name] == 1 else slug(cluster.name, h.name) for h in cluster.hypernodes}
+        objects += [
+            hypernode_object(hypernode, cluster.name, known, names)
+            for hypernode in cluster.hypernodes
+            if hypernode.members
+        ]
+    return objects
 
 
-def hypernode_object(hypernode: HyperNode, cluster: Cluster, unique: dict[str, str]) -> dict[str, Any]:
+def hypernode_object(hypernode: HyperNode, cluster: str, known: NodeIndex, names: Mapping[str, str]) -> dict[str, Any]:
     """Give one HyperNode object; node members as a pattern where it matches exactly them, else one by one."""
     nodes = [member.name for member in hypernode.members if member.type == "Node"]
     children = [member.name for member in hypernode.members if member.type == "HyperNode"]
-    members = [{"type": "Node", "selector": selector} for selector in node_selectors(nodes, all_node_names(cluster))]
-    members += [
-        {"type": "HyperNode", "selector": {"exactMatch": {"name": unique.get(name) or slug(cluster.name, name)}}}
-        for name in children
-    ]
+    members = [{"type": "Node", "selector": selector} for selector in node_selectors(nodes, known)]
+    members += [{"type": "HyperNode", "selector": {"exactMatch": {"name": names.get(name, name)}}} for name in children]
     spec: dict[str, Any] = {"tier": hypernode.tier}
     if hypernode.tier_name:
         spec["tierName"] = hypernode.tier_name
@@ -47,8 +48,8 @@ def hypernode_object(hypernode: HyperNode, cluster: Cluster, unique: dict[str, s
         "apiVersion": "topology.volcano.sh/v1alpha1",
         "kind": "HyperNode",
         "metadata": {
-            "name": unique.get(hypernode.name) or slug(cluster.name, hypernode.name),
-            "labels": {"hyperflow.io/cluster": cluster.name},
+            "name": names[hypernode.name],
+            "labels": {"hyperflow.io/cluster": cluster},
         },
         "spec": {**spec, "members": members},
     }
@@ -60,18 +61,15 @@ def all_node_names(cluster: Cluster) -> frozenset[str]:
     return frozenset(stated_nodes(cluster) | members)
 
 
-def node_selectors(nodes: Sequence[str], others: frozenset[str]) -> list[dict[str, Any]]:
-    """Give the selectors of a HyperNode's node members.
+def node_selectors(nodes: Sequence[str], known: NodeIndex) -> list[dict[str, Any]]:
+    """Give the selectors of a HyperNode's node members among the known nodes of its cluster.
 
-    >>> node_selectors(["n1", "n2", "n3"], frozenset(["n1", "n2", "n3", "n30"]))
+    >>> node_selectors(["n1", "n2", "n3"], NodeIndex({name: {} for name in ("n1", "n2", "n3", "n30")}))
     [{'regexMatch': {'pattern': '^n[1-3]$'}}]
     """
     if len(nodes) >= MIN_NODES_FOR_PATTERN:
         pattern = names_pattern(nodes)
-        regex = compile_go_regex(pattern)
-        if {name for name in others | set(nodes) if regex.search(name)} == set(nodes) and len(pattern) < sum(
-            len(name) + 30 for name in nodes
-        ):
+        if known.select_pattern(pattern) == sorted(nodes) and len(pattern) < sum(len(name) + 30 for name in nodes):
             return [{"regexMatch": {"pattern": pattern}}]
     return [{"exactMatch": {"name": name}} for name in nodes]
 
@@ -95,8 +93,20 @@ def _pattern_of(host_list: str) -> str:
     for part in ranges.split(","):
         first, _, last = part.partition("-")
         numbers += _range_patterns(first, last or first)
-    joined = numbers[0] if len(numbers) == 1 else f"({'|'.join(numbers)})"
-    return _escaped(head) + joined + _escaped(tail)
+    shared = _shared_digits(numbers)
+    rests = [number[len(shared) :] for number in numbers]
+    joined = rests[0] if len(rests) == 1 else f"({'|'.join(rests)})"
+    return _escaped(head) + shared + joined + _escaped(tail)
+
+
+def _shared_digits(numbers: Sequence[str]) -> str:
+    """Give the digits that all number patterns begin with: a longer prefix makes a pattern quicker to match."""
+    digits = ""
+    for column in zip(*numbers, strict=False):
+        if len(set(column)) > 1 or not column[0].isdigit():
+            break
+        digits += column[0]
+    return digits if len(numbers) > 1 and all(len(number) > len(digits) for number in numbers) else ""
 
 
 def _range_patterns(first: str, last: str) -> list[str]:

@@ -1,7 +1,7 @@
 """Matching of Go (RE2) regular expressions in linear time, whatever the pattern."""
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from hyperflow.k8s.go_regex_parser import (
     Assertion,
@@ -17,6 +17,7 @@ from hyperflow.k8s.go_regex_parser import (
 MAX_STATES = 20_000
 _MAX_CACHED_STEPS = 100_000
 _MATCH = 0
+_UNDECIDED = 1 << 60
 _State = tuple[frozenset[int], str | None]
 
 
@@ -33,22 +34,45 @@ class GoRegex:
         tree = parse_go_regex(pattern)
         self._start = self._add(tree, _MATCH)
         self.prefix = _literal_prefix(tree)
+        self._anchored = isinstance(tree, Sequence) and tree.parts[:1] == (Assertion("start"),)
         self._steps: dict[tuple[_State, str | None], tuple[bool, _State]] = {}
 
     def search(self, text: str) -> bool:
         """Say whether the pattern matches anywhere in the text, as Go's MatchString does."""
-        state: _State = (frozenset((self._start,)), None)
-        for character in (*text, None):
-            key = (state, character)
-            found = self._steps.get(key)
-            if found is None:
-                if len(self._steps) > _MAX_CACHED_STEPS:
-                    self._steps.clear()
-                found = self._steps[key] = self._step(state, character)
-            matched, state = found
-            if matched:
-                return True
-        return False
+        return bool(self.search_sorted([text], [0]))
+
+    def search_sorted(self, texts: Collection[str], shared: Collection[int]) -> list[str]:
+        """Give the texts that match; they come sorted, `shared` says how many characters each has of the one before.
+
+        What is known of the shared characters is used again, so a pattern costs what its matches cost.
+        """
+        states: list[_State] = [(frozenset((self._start,)), None)]
+        decided, verdict = _UNDECIDED, False
+        matching: list[str] = []
+        for text, length in zip(texts, shared, strict=True):
+            if length < decided:
+                del states[length + 1 :]
+                decided, verdict = self._follow(text, states)
+            if verdict:
+                matching.append(text)
+        return matching
+
+    def _follow(self, text: str, states: list[_State]) -> tuple[int, bool]:
+        """Go on from the last state; give after how many characters the answer is certain, and the answer."""
+        for depth in range(len(states) - 1, len(text)):
+            matched, state = self._remembered(states[-1], text[depth])
+            if matched or not state[0]:
+                return depth + 1, matched
+            states.append(state)
+        return _UNDECIDED, self._remembered(states[-1], None)[0]
+
+    def _remembered(self, state: _State, character: str | None) -> tuple[bool, _State]:
+        found = self._steps.get((state, character))
+        if found is None:
+            if len(self._steps) > _MAX_CACHED_STEPS:
+                self._steps.clear()
+            found = self._steps[state, character] = self._step(state, character)
+        return found
 
     def _step(self, state: _State, character: str | None) -> tuple[bool, _State]:
         open_states, previous = state
@@ -63,7 +87,9 @@ class GoRegex:
             return True, state
         moves = (self._moves[number] for number in reached)
         following = {move[1] for move in moves if move and character is not None and move[0].matches(character)}
-        return False, (frozenset(following | {self._start}), character)
+        if not self._anchored:
+            following.add(self._start)
+        return False, (frozenset(following), character)
 
     def _new(self, move: tuple[CharSet, int] | None, free: Iterable[tuple[str, int]] = ()) -> int:
         if len(self._moves) >= MAX_STATES:

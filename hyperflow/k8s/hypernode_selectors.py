@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 from hyperflow.json_tree import is_mapping, mapping, sequence, text
@@ -18,6 +19,7 @@ class NodeIndex:
     def __init__(self, labels_by_node: Mapping[str, Mapping[str, str]]) -> None:
         self.labels = dict(labels_by_node)
         self._names = sorted(self.labels)
+        self._shared = [0, *(_shared_length(*pair) for pair in pairwise(self._names))][: len(self._names)]
         self._by_label: dict[tuple[str, str], list[str]] = {}
         for name in self._names:
             for pair in self.labels[name].items():
@@ -35,8 +37,7 @@ class NodeIndex:
         if is_mapping(selector.get("exactMatch")):
             return [selector["exactMatch"]["name"]]
         if is_mapping(selector.get("regexMatch")):
-            regex = compile_go_regex(selector["regexMatch"]["pattern"])
-            return [name for name in self._with_prefix(regex.prefix) if regex.search(name)]
+            return self.select_pattern(selector["regexMatch"]["pattern"])
         return self.select_labels(selector["labelMatch"])
 
     def select_labels(self, selector: Mapping[str, Any]) -> list[str]:
@@ -46,9 +47,18 @@ class NodeIndex:
         candidates = self._by_label.get(wanted[0], []) if wanted else self._names
         return [name for name in candidates if _labels_match(self.labels[name], wanted, expressions)]
 
-    def _with_prefix(self, prefix: str) -> list[str]:
-        start = bisect_left(self._names, prefix)
-        return self._names[start : bisect_left(self._names, prefix + chr(0x10FFFF))]
+    def select_pattern(self, pattern: str) -> list[str]:
+        """Give the nodes whose names a Go regular expression matches; raises GoRegexError, a ValueError."""
+        regex = compile_go_regex(pattern)
+        start = bisect_left(self._names, regex.prefix)
+        end = bisect_left(self._names, regex.prefix + chr(0x10FFFF))
+        return regex.search_sorted(self._names[start:end], [0, *self._shared[start + 1 : end]][: end - start])
+
+
+def _shared_length(one: str, two: str) -> int:
+    """Give how many characters two texts begin with alike."""
+    differing = (at for at, (a, b) in enumerate(zip(one, two, strict=False)) if a != b)
+    return next(differing, min(len(one), len(two)))
 
 
 def selector_fault(selector: object) -> str:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hyperflow.inventory.fleet import read_fleet
 from hyperflow.inventory.hypernode_writer import discovery_yaml, hypernodes_yaml, names_pattern, node_selectors
 from hyperflow.k8s.go_regex import compile_go_regex
-from hyperflow.k8s.hypernode_selectors import selector_fault
+from hyperflow.k8s.hypernode_selectors import NodeIndex, selector_fault
 
 CLUSTERS = Path(__file__).parents[3] / ".." / "shared" / "third_party" / "clusters"
 SHARED = pytest.mark.skipif(not CLUSTERS.is_dir(), reason="../shared is absent: real cluster files not tested")
@@ -112,8 +112,12 @@ def test_hypernodes_of_one_name_in_two_clusters_get_their_cluster_as_prefix(tmp_
 
 def test_a_pattern_that_would_match_another_node_is_not_used():
     nodes = ["n1", "n2", "n3"]
-    assert node_selectors(nodes, frozenset([*nodes, "n30"])) == [{"regexMatch": {"pattern": "^n[1-3]$"}}]
-    assert node_selectors(["n1", "n2"], frozenset(nodes)) == [{"exactMatch": {"name": n}} for n in ("n1", "n2")]
+    assert node_selectors(nodes, NodeIndex({name: {} for name in (*nodes, "n30")})) == [
+        {"regexMatch": {"pattern": "^n[1-3]$"}}
+    ]
+    assert node_selectors(["n1", "n2"], NodeIndex({name: {} for name in nodes})) == [
+        {"exactMatch": {"name": n}} for n in ("n1", "n2")
+    ]
 
 
 @settings(max_examples=200, derandomize=True, deadline=None)

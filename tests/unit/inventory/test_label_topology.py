@@ -82,6 +82,19 @@ def test_a_level_that_a_node_leaves_out_is_taken_from_its_neighbours(read, node)
     assert _tiers(fleet) == [("rack", (2,)), ("row", (2,))]
 
 
+def test_a_row_label_alone_makes_no_rack(read, node):
+    nodes = [node(f"n{i}", GPU | {"topology-rack": f"k{i // 2}", "topology-row": "r"}) for i in range(4)]
+    fleet, findings = read([*nodes, node("extra", GPU | {"topology-row": "r"})])
+    assert _tiers(fleet) == [("rack", (2, 2)), ("row", (4,))]
+    assert findings["HF328"].got == "extra"
+
+
+def test_tiers_of_nodes_whose_device_is_unknown_are_counted_all_the_same(read, node):
+    fleet, _ = read([node(f"n{i}", {"topology-rack": "k"}) for i in range(3)])
+    assert fleet.clusters[0].nodes_usable == 0
+    assert _tiers(fleet) == [("rack", (3,))]
+
+
 def test_values_that_clash_between_tiers_get_names_of_their_own(read, node):
     nodes = [node(f"n{i}", GPU | {"volcano.sh/hypernode": f"s{i}", "volcano.sh/hypercluster": "s0"}) for i in range(2)]
     fleet, findings = read(nodes)

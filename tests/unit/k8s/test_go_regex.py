@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from hyperflow.k8s.go_regex import compile_go_regex
 from hyperflow.k8s.go_regex_parser import GoRegexError
+from hyperflow.k8s.hypernode_selectors import NodeIndex
 
 
 @pytest.mark.parametrize(
@@ -90,6 +91,13 @@ _PATTERNS = st.lists(st.tuples(_ATOMS, st.sampled_from(["", "", "*", "+", "?", "
 def test_where_python_and_go_agree_the_answers_agree(pattern, text):
     expected = re.search(pattern, text, re.ASCII) is not None
     assert compile_go_regex(pattern).search(text) == expected
+
+
+@settings(max_examples=300, derandomize=True, deadline=None)
+@given(_PATTERNS, st.sets(st.text(alphabet="ab-1", max_size=8), max_size=12))
+def test_many_names_at_once_are_matched_as_one_by_one(pattern, names):
+    expected = [name for name in sorted(names) if re.search(pattern, name, re.ASCII)]
+    assert NodeIndex({name: {} for name in names}).select_pattern(pattern) == expected
 
 
 @settings(max_examples=300, derandomize=True, deadline=None)
