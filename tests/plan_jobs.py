@@ -8,7 +8,7 @@ from hyperflow.errors import SourceSpan
 from hyperflow.ir.device import Device
 from hyperflow.ir.resolved import ResolvedJob
 from hyperflow.spec.fleet import Cluster, Fleet, Link, NodeGroup
-from hyperflow.spec.launch import MegatronLaunch
+from hyperflow.spec.launch import TorchrunLaunch
 from hyperflow.spec.model import Model
 from hyperflow.spec.training_job import ModelRequest, Parallelism, Placement, TrainingJob
 
@@ -69,7 +69,7 @@ def resolved(
             parallel=Parallelism(**degrees),
             on=Placement(fleet=fleet, **(on or {})),
             sources=sources,
-            **{"launch": MegatronLaunch(), **job},
+            **{"launch": TorchrunLaunch(script="train.py"), **job},
         ),
         model=model,
         fleet=fleet,

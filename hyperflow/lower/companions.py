@@ -15,6 +15,8 @@ from hyperflow.k8s.volcano import JobSpec
 from hyperflow.lower.draft import Draft
 from hyperflow.lower.launch import LaunchRecipe, pod_file
 from hyperflow.lower.propagation import duplicate_policy, select
+from hyperflow.lower.schedule_file import FILE as SCHEDULE_FILE
+from hyperflow.lower.schedule_file import schedule_csv
 
 CONFIG_MAP_LIMIT = 1024 * 1024
 
@@ -30,6 +32,9 @@ def launch_config(draft: Draft, recipe: LaunchRecipe) -> ConfigMap:
         "plan.json": json.dumps(launch_plan(draft), indent=1) + "\n",
         **recipe.pod_files,
     }
+    order = schedule_csv(draft.plan)
+    if order is not None:
+        files[SCHEDULE_FILE] = order
     size = sum(len(name.encode()) + len(content.encode()) for name, content in files.items())
     if size > CONFIG_MAP_LIMIT:
         largest = max(files, key=lambda name: len(files[name].encode()))

@@ -21,6 +21,7 @@ def launch_recipe(job: ResolvedJob, plan: Plan) -> LaunchRecipe:
         return torchtitan_recipe(job, plan, launch)
     if isinstance(launch, TorchrunLaunch):
         return _torchrun_recipe(job, launch)
+    assert launch is not None, "the compiler calls the decorated function before it lowers"
     return _function_recipe(job, launch)
 
 

@@ -68,18 +68,21 @@ def _slow_links(pricer: Pricer, plan: Plan) -> list[Finding]:
 
 
 def _warmup(pricer: Pricer, candidate: Candidate, plan: Plan) -> list[Finding]:
-    """A plan that needs more micro-batches in flight than Megatron's 1F1B keeps."""
-    if candidate.step_seconds >= candidate.standard_step_seconds * 0.99 or pricer.job.job.launch.kind != "megatron":
+    """A plan that would be faster with more micro-batches in flight than Megatron's 1F1B keeps."""
+    paced = candidate.paced
+    launch = pricer.job.job.launch
+    if paced.hidden_seconds >= paced.seconds * 0.99 or launch is None or launch.kind != "megatron":
         return []
+    hidden = format_seconds(paced.hidden_seconds + candidate.overhead_seconds)
     return [
         Finding(
             code="HF215",
-            severity="warning",
+            severity="note",
             message="Megatron keeps the standard 1F1B order and waits for the link with every micro-batch",
             where="schedule",
             span=span_of(pricer.job, "parallel.schedule", "parallel"),
-            got=f"{format_seconds(candidate.standard_step_seconds)} a step in that order",
-            expected=f"{format_seconds(plan.step_seconds)} with warm-up depths {', '.join(map(str, plan.warmup))}",
+            got=f"{format_seconds(plan.step_seconds)} a step in that order",
+            expected=f"{hidden} with warm-up depths {', '.join(map(str, paced.hidden_depths))}",
             hint="torchtitan takes the order as a file; a lower round trip or a larger micro-batch also helps",
         )
     ]

@@ -60,6 +60,15 @@ class Pricer:
     _summaries: dict[_Key, Summary] = field(default_factory=dict[_Key, Summary])
     _tables: dict[_Key, LayerTable] = field(default_factory=dict[_Key, LayerTable])
 
+    @property
+    def takes_warmup(self) -> bool:
+        """Whether the framework runs 1F1B with other warm-up depths: all but Megatron take the order as a file.
+
+        A function that takes the plan names its framework only after planning, so the standard order holds for it.
+        """
+        launch = self.job.job.launch
+        return launch is not None and launch.kind != "megatron"
+
     def settings(self, degrees: Degrees, micro_batch_size: int, recompute: str) -> CostSettings:
         """Give the cost settings of one choice; the number of stages does not change the cost of a layer."""
         parallel = self.job.job.parallel

@@ -120,15 +120,15 @@ def solve_choice(
 ) -> tuple[Candidate | None, float]:
     """Split one choice over its sites; gives the candidate and a bound (infinite: proven impossible).
 
-    First as if every link could be hidden, which is also a bound; where memory does not allow that, once more with
-    the exact period of the standard order.
+    First as if every link could be hidden, which is also a bound; where memory or the framework does not allow that,
+    once more with the exact period of the standard order, which is the bound of a framework that knows no other.
     """
     best: Candidate | None = None
     bound = bounded.bound_seconds
     objectives: tuple[Objective, ...] = ("1f1b-hidden", "1f1b-links")
     for objective in objectives:
         candidate, found = _solve_as(pricer, bounded, budget, objective, declared_order)
-        if objective == "1f1b-hidden":
+        if objective == "1f1b-hidden" or not pricer.takes_warmup:
             bound = max(bound, found)
         if candidate is not None and (best is None or candidate.step_seconds < best.step_seconds):
             best = candidate
@@ -155,7 +155,7 @@ def _solve_as(
 def price_candidate(pricer: Pricer, bounded: Bounded, problem: SplitProblem, split: Split) -> Candidate:
     """Price a split of a choice: pace, once-a-step work, and the problem with its order fixed."""
     fixed = replace(problem, order=split.order, grouped=False, ascending=False, objective="1f1b-hidden")
-    paced = pace(fixed, split)
+    paced = pace(fixed, split, takes_warmup=pricer.takes_warmup)
     sites = [bounded.choice.sites[place] for place in sorted(set(split.order))]
     overhead = max(pricer.costs(site, bounded.settings).step_overhead_seconds for site in sites)
     return Candidate(

@@ -19,27 +19,43 @@ MOST_STAGES = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paced:
-    """Depths of the warm-up with the seconds of a step, next to those of standard 1F1B."""
+    """Depths of the warm-up with the seconds of a step, next to those of standard 1F1B and of the best depths."""
 
     depths: tuple[int, ...]
     seconds: float
     standard_seconds: float
+    hidden_depths: tuple[int, ...]
+    hidden_seconds: float
 
 
-def pace(problem: SplitProblem, split: Split) -> Paced:
-    """Choose the depths for a priced split under the memory of its places."""
+def pace(problem: SplitProblem, split: Split, *, takes_warmup: bool) -> Paced:
+    """Choose the depths for a priced split under the memory of its places.
+
+    A framework that takes no other depths runs the standard ones; what the best would give is told beside it.
+    """
+    depths, hidden, standard, plain = _best_depths(problem, split)
+    chosen = (depths, hidden) if takes_warmup else (standard, plain)
+    return Paced(
+        depths=chosen[0],
+        seconds=chosen[1],
+        standard_seconds=plain,
+        hidden_depths=depths,
+        hidden_seconds=hidden,
+    )
+
+
+def _best_depths(problem: SplitProblem, split: Split) -> tuple[tuple[int, ...], float, tuple[int, ...], float]:
+    """Give the best depths with their seconds, and the standard ones with theirs."""
     price = price_split(problem, split)
     stages = len(split.layers)
     standard = tuple(min(problem.microbatches, stages - i) for i in range(stages))
     plain = one_f_one_b_makespan(price.stage_seconds, price.cut_seconds, problem.microbatches)
     if plain <= price.objective_seconds * (1 + 1e-9) or stages > MOST_STAGES:
-        return Paced(depths=standard, seconds=plain, standard_seconds=plain)
+        return standard, plain, standard, plain
     choice = choose_warmup(price.stage_seconds, price.cut_seconds, _depth_limits(problem, split))
     depths = tuple(min(problem.microbatches, depth) for depth in choice.depths)
     chosen = one_f_one_b_makespan(price.stage_seconds, price.cut_seconds, problem.microbatches, choice.depths)
-    if chosen >= plain:
-        return Paced(depths=standard, seconds=plain, standard_seconds=plain)
-    return Paced(depths=depths, seconds=chosen, standard_seconds=plain)
+    return (standard, plain, standard, plain) if chosen >= plain else (depths, chosen, standard, plain)
 
 
 def _depth_limits(problem: SplitProblem, split: Split) -> list[int]:

@@ -7,8 +7,10 @@ import pytest
 from hyperflow.errors import InfeasibleError, InputError
 from hyperflow.ir.timeline import StageTimes
 from hyperflow.plan.make_plan import make_plan
+from hyperflow.simulate.closed_forms import one_f_one_b_makespan
 from hyperflow.simulate.looped import one_f_one_b
 from hyperflow.simulate.timeline import simulate
+from hyperflow.spec.launch import MegatronLaunch
 from tests.plan_jobs import cluster, decoder, link, resolved, seventy, two_cities
 
 
@@ -213,7 +215,17 @@ def test_devices_left_over_are_counted():
 
 
 def test_megatron_is_told_that_it_cannot_hide_the_link():
-    plan = make_plan(two_cities())
+    job = two_cities()
+    megatron = dataclasses.replace(job, job=job.job.model_copy(update={"launch": MegatronLaunch()}))
+    plan, hidden = make_plan(megatron), make_plan(job)
+    assert plan.warmup == (2, 1) and hidden.warmup == (3, 1)
+    assert plan.step_seconds > hidden.step_seconds
+    standard = one_f_one_b_makespan(
+        [stage.seconds_per_microbatch for stage in plan.stages],
+        [plan.links[0].seconds_per_microbatch],
+        plan.microbatches,
+    )
+    assert plan.step_seconds >= standard
     finding = next(f for f in plan.findings if f.code == "HF215")
     assert finding.message == "Megatron keeps the standard 1F1B order and waits for the link with every micro-batch"
     assert finding.hint == "torchtitan takes the order as a file; a lower round trip or a larger micro-batch also helps"

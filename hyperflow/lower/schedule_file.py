@@ -1,0 +1,17 @@
+"""The order of a plan whose warm-up differs from 1F1B's own, as the file that PyTorch's pipelining reads."""
+
+from hyperflow.ir.plan import Plan
+from hyperflow.lower.virtual_stages import schedule_key
+from hyperflow.simulate.looped import one_f_one_b
+from hyperflow.simulate.torch_csv import compute_only_csv
+
+FILE = "schedule.csv"
+
+
+def schedule_csv(plan: Plan) -> str | None:
+    """Give the compute-only CSV of the plan's order; None where the framework's own 1F1B is that order."""
+    stages = plan.degrees.pp
+    standard = tuple(min(plan.microbatches, stages - index) for index in range(stages))
+    if schedule_key(plan.schedule) != "1f1b" or plan.warmup in ((), standard):
+        return None
+    return compute_only_csv(one_f_one_b(stages, plan.microbatches, plan.warmup))
