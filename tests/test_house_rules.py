@@ -53,13 +53,20 @@ def test_every_public_function_and_class_has_a_docstring():
     assert bare == []
 
 
+CATCHES_ALL = {"hyperflow/dsl/discover.py": "it runs the user's file, which may raise anything"}
+
+
 def test_nothing_catches_every_exception():
     broad = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in PACKAGE_FILES
+        if str(path.relative_to(ROOT)) not in CATCHES_ALL
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ExceptHandler)
-        and (node.type is None or (isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException")))
+        and (
+            node.type is None
+            or {"Exception", "BaseException"} & {n.id for n in ast.walk(node.type) if isinstance(n, ast.Name)}
+        )
     ]
     assert broad == []
 
@@ -82,12 +89,13 @@ def test_every_error_code_has_a_test():
     assert set(error_codes()) - tested == set()
 
 
-def test_the_page_of_error_codes_is_current():
+def test_the_generated_pages_are_current():
     spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
     assert spec and spec.loader
     generate = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(generate)
     assert (ROOT / "docs" / "errors.md").read_text() == generate.errors_page(), "run make docs"
+    assert (ROOT / "docs" / "capabilities.md").read_text() == generate.capabilities_page(), "run make docs"
 
 
 def test_import_hyperflow_loads_no_heavy_library():

@@ -1,1 +1,78 @@
-"""The verb `compile`."""
+"""The verb `compile`: a job file in, a bundle out."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from hyperflow.catalog.calibration import default_calibration
+from hyperflow.cli.output import print_findings, print_json
+from hyperflow.compiler import PASSES, Compilation, CompileOptions
+from hyperflow.dsl.discover import load_job
+from hyperflow.inventory.bundle_files import write_bundle
+from hyperflow.inventory.fleet import load_fleet
+from hyperflow.report.dump import dump_record
+from hyperflow.report.explain_text import explain_lines
+from hyperflow.report.plan_json import plan_document
+from hyperflow.report.plan_table import plan_lines
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    add_job_arguments(parser)
+    parser.add_argument("-o", "--output", type=Path, default=Path("out"), metavar="DIR", help="where the bundle goes")
+    parser.add_argument("--explain", action="store_true", help="say why, and what was not chosen")
+    parser.add_argument("--check", action="store_true", help="run every pass, write nothing")
+    parser.add_argument("--stop-after", choices=[name for name, _ in PASSES], metavar="PASS", help="print that record")
+    parser.add_argument("--strict", action="store_true", help="exit 4 when there are warnings")
+
+
+def add_job_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what every verb takes that compiles a job file."""
+    parser.add_argument("job", metavar="FILE[:NAME]", help="a Python file that declares a job")
+    parser.add_argument("--fleet", type=Path, metavar="FLEET", help="use this fleet instead of the declared one")
+    parser.add_argument("--mode", choices=("auto", "hyperjob", "direct"), default="auto", help="kind of manifests")
+    parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="such as parallel.tp=4")
+    parser.add_argument("--templates", type=Path, metavar="DIR", help="your own templates")
+
+
+def compile_from(args: argparse.Namespace, stop_after: str | None = None) -> Compilation:
+    """Run the passes as the arguments say."""
+    fleet, findings = load_fleet([args.fleet]) if args.fleet else (None, ())
+    print_findings(findings)
+    options = CompileOptions(
+        mode=args.mode, stop_after=stop_after, templates=args.templates, calibration=default_calibration()
+    )
+    return load_job(args.job).with_settings(args.set).compilation(options, fleet)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compile, write, print; exit 0, or 4 with --strict when there are warnings."""
+    done = compile_from(args, args.stop_after)
+    if args.stop_after and args.stop_after != PASSES[-1][0]:
+        sys.stdout.write(dump_record(done.last_record))
+        return 0
+    bundle = done.needed_bundle
+    if not args.check:
+        write_bundle(bundle, args.output)
+    _print(args, done)
+    warned = any(finding.severity == "warning" for finding in done.findings)
+    return 4 if args.strict and warned else 0
+
+
+def _print(args: argparse.Namespace, done: Compilation) -> None:
+    bundle, plan = done.needed_bundle, done.needed_plan
+    files = [] if args.check else [str(args.output / file.path) for file in bundle.files]
+    print_findings(done.findings)
+    if args.format == "json":
+        print_json({"files": files, "mode": bundle.mode, "plan": plan_document(plan)}, done.findings)
+        return
+    explained = (
+        explain_lines(done.needed_resolved, plan, done.needed_manifests, ()) if args.explain else plan_lines(plan)
+    )
+    where = ["", f"mode {bundle.mode}: {bundle.mode_reason}"]
+    where += ["checked, nothing written"] if args.check else [f"wrote {args.output}/:", *_file_lines(done)]
+    sys.stdout.write("\n".join([*explained, *where]) + "\n")
+
+
+def _file_lines(done: Compilation) -> list[str]:
+    return [f"  {file.path}" for file in done.needed_bundle.files]

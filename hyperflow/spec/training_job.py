@@ -1,6 +1,7 @@
 """The user's wish as one record: what the decorators collect and nothing derived from it."""
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -56,7 +57,7 @@ class Parallelism(Record):
     recompute: Recompute | Auto = "none"
     zero: Literal[0, 1, 2, 3] = 1
     layers: dict[str, int | tuple[int, ...]] | tuple[int, ...] | None = None
-    policy: str | None = None
+    policy: str | Callable[..., Any] | None = None
     allreduce: Literal["flat", "hierarchical"] = "flat"
 
 
@@ -114,7 +115,11 @@ class Patch(Record):
 
 
 class TrainingJob(Record):
-    """The whole declaration. `sources` maps a dotted path such as `parallel.tp` to where the user wrote it."""
+    """The whole declaration.
+
+    `sources` maps a dotted path such as `parallel.tp` to where the user wrote it. `launch` is None until the decorated
+    function has been called; one that takes the plan is called after planning.
+    """
 
     name: str = Field(min_length=1)
     image: str = Field(min_length=1)
@@ -134,5 +139,5 @@ class TrainingJob(Record):
     guard: Guard = Guard()
     env: Environment = Environment()
     patches: tuple[Patch, ...] = ()
-    launch: Launch
+    launch: Launch | None = None
     sources: dict[str, SourceSpan] = Field(default={}, exclude=True, repr=False)

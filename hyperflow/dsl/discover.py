@@ -1,0 +1,90 @@
+"""Running a job file and finding the jobs it declares."""
+
+import importlib.util
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+
+from hyperflow.dsl.declared_job import DeclaredJob
+from hyperflow.dsl.positions import shown_path
+from hyperflow.errors import Finding, HyperFlowError, InputError, nearest
+from hyperflow.inventory.documents import read_text
+
+
+def load_job(target: str) -> DeclaredJob:
+    """Run `FILE[:NAME]` and give the job it declares; NAME is the function's or the job's name.
+
+    Raises InputError: HF101 unreadable file, HF103 the file raised, HF104 no such job, HF105 several and no NAME.
+    """
+    path_text, _, name = target.partition(":") if not Path(target).exists() else (target, "", "")
+    path = Path(path_text)
+    read_text(path)
+    jobs = {key: value for key, value in vars(_run(path)).items() if isinstance(value, DeclaredJob)}
+    if not name and len(jobs) == 1:
+        return next(iter(jobs.values()))
+    chosen = [job for key, job in jobs.items() if name in (key, job.name)]
+    if name and chosen:
+        return chosen[0]
+    raise InputError(_not_found(path, name, jobs))
+
+
+def _not_found(path: Path, name: str, jobs: dict[str, DeclaredJob]) -> Finding:
+    known = ", ".join(jobs) or "none"
+    if name or not jobs:
+        message = f"{path} declares no job {name!r}" if name else f"{path} declares no job"
+        hint = nearest(name, jobs) or ("put @hf.job(...) on a function" if not jobs else f"jobs here: {known}")
+        expected = f"one of {known}" if jobs else "at least one"
+        return Finding(code="HF104", message=message, where=str(path), got=name or None, expected=expected, hint=hint)
+    return Finding(
+        code="HF105",
+        message=f"{path} declares {len(jobs)} jobs",
+        where=str(path),
+        got=known,
+        expected="one job, or FILE:NAME",
+        hint=f"say which: {path}:{next(iter(jobs))}",
+    )
+
+
+def _run(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"hyperflow_job_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise InputError(
+            Finding(
+                code="HF101", message=f"cannot read {path}: not a Python file", where=str(path), hint="give a .py file"
+            )
+        )
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        spec.loader.exec_module(module)
+    except HyperFlowError:
+        raise
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's file may raise anything
+        raise InputError(_raised(path, error)) from None
+    finally:
+        sys.path.pop(0)
+    return module
+
+
+def _raised(path: Path, error: BaseException) -> Finding:
+    """Show the user's own frames only, the last three of them."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not _is_ours(f.filename)]
+    kind = type(error).__name__
+    where = f"{shown_path(frames[-1].filename)}:{frames[-1].lineno}" if frames else str(path)
+    if isinstance(error, SyntaxError):
+        where = f"{error.filename}:{error.lineno}:{error.offset}"
+    story = "".join(f"\n    {shown_path(f.filename)}:{f.lineno} in {f.name}: {f.line}" for f in frames[-3:])
+    return Finding(
+        code="HF103",
+        message=f"{path} raised {kind}: {error}{story}",
+        where=where,
+        got=kind,
+        expected="a file that runs to its end when imported",
+        hint="mend the file; run it with python to see the whole traceback",
+    )
+
+
+def _is_ours(filename: str) -> bool:
+    return "importlib" in filename or filename == __file__ or Path(filename).parent == Path(__file__).parent

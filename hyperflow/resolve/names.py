@@ -1,0 +1,43 @@
+"""Names that Kubernetes will accept, with room for what is appended to them."""
+
+import re
+
+from hyperflow.errors import Finding
+from hyperflow.spec.training_job import TrainingJob
+
+_DNS_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_DNS_1123 = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+MAX_JOB_NAME = 30
+"""Leaves room for `-{stage group}-{index}-{task}-{pod}` in a 63-character pod name (manifest-rules, section 1)."""
+
+
+def check_names(job: TrainingJob) -> list[Finding]:
+    """Give HF123 for each name that a server would refuse or that leaves too little room."""
+    findings = [
+        _bad_name(job, field, value, rule)
+        for field, value, pattern, limit, rule in (
+            ("name", job.name, _DNS_1035, MAX_JOB_NAME, "a lower-case letter, then letters, digits or -, at most 30"),
+            ("namespace", job.namespace, _DNS_1123, 63, "lower-case letters, digits or -, at most 63"),
+            ("queue", job.queue, _SUBDOMAIN, 63, "lower-case letters, digits, - or ., at most 63"),
+            ("priority", job.priority, _SUBDOMAIN, 253, "lower-case letters, digits, - or ., at most 253"),
+        )
+        if value is not None and (not pattern.fullmatch(value) or len(value) > limit)
+    ]
+    if any(character.isspace() for character in job.image):
+        findings.append(_bad_name(job, "image", job.image, "an image reference without blanks"))
+    return findings
+
+
+def _bad_name(job: TrainingJob, field: str, value: str, rule: str) -> Finding:
+    shown = value if len(value) <= 60 else f"{value[:57]}..."
+    cut = re.sub(r"[^a-z0-9-]+", "-", value.lower()).strip("-0123456789")[:MAX_JOB_NAME].rstrip("-")
+    return Finding(
+        code="HF123",
+        message=f"{field} {shown!r} is not a legal name",
+        where=f"@hf.job({field}=)",
+        span=job.sources.get(f"job.{field}") or job.sources.get("job"),
+        got=f"{len(value)} characters",
+        expected=rule,
+        hint=f'for example "{cut}"' if cut else "choose another name",
+    )

@@ -1,0 +1,53 @@
+"""Shared by all tests: where the reference data lies, and a job file written on the spot."""
+
+import os
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SHARED = ROOT.parent / "shared"
+
+JOB = """
+import hyperflow as hf
+
+beijing = hf.Cluster("beijing", nodes=1, gpu="B200:8")
+shanghai = hf.Cluster("shanghai", nodes=1, gpu="H100:8")
+
+@hf.job(name="toy", image="registry.example.com/train:1", queue="llm")
+@hf.model(layers=8, hidden=8192, ffn=28672, heads=64, kv_heads=8, vocab=128256, seq=8192)
+@hf.parallel({parallel})
+@hf.on(beijing, shanghai, links=[hf.link("beijing", "shanghai", gbps=100, rtt_ms=25)])
+{more}
+def train():
+    return hf.megatron(args={{"lr": 3e-4}})
+"""
+
+
+@pytest.fixture
+def write_job(tmp_path, monkeypatch):
+    """Write job.py with the given @hf.parallel arguments and further decorators; give its path."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(parallel: str = 'tp=8, pp="auto", dp=1, global_batch_size=32', more: str = "", text: str | None = None):
+        source = textwrap.dedent(text) if text is not None else JOB.format(parallel=parallel, more=more)
+        Path("job.py").write_text("\n".join(line for line in source.split("\n") if line.strip() or text) + "\n")
+        return Path("job.py")
+
+    return write
+
+
+@pytest.fixture
+def shared() -> Path:
+    """The folder of reference data beside the checkout; skips where it is absent."""
+    if not SHARED.is_dir():
+        pytest.skip("not tested: the reference data beside the checkout is absent")
+    return SHARED
+
+
+@pytest.fixture(autouse=True)
+def plain_terminal(monkeypatch):
+    """No colours and no wide terminal in any test."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.delitem(os.environ, "COLUMNS", raising=False)
