@@ -3,12 +3,14 @@
 SHELL := /bin/sh
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3 python; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+PYTHON312 = $(shell for p in python3.12 "$$HOME"/.pyenv/versions/3.12*/bin/python; do \
+  $$p -c 'import sys; sys.exit(sys.version_info[:2] != (3, 12))' 2>/dev/null && { echo $$p; break; }; done)
 VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= out
 TEST_WORKERS ?= 2
 
-.PHONY: help setup demo test lint types layers check oracles golden docs bench clean
+.PHONY: help setup demo test test-other lint types layers wheel check oracles golden docs bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,7 +39,24 @@ types: setup ## pyright in strict mode
 layers: setup ## the direction of imports
 	$(BIN)/lint-imports
 
-check: lint types layers test ## what CI runs
+wheel: setup ## build the wheel and compile an example from it
+	rm -rf build/wheel dist
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target build/wheel dist/hyperflow-*.whl
+	cd build && PYTHONPATH=wheel PYTHONSAFEPATH=1 ../$(BIN)/python -c "import hyperflow, pathlib; \
+	  assert 'wheel' in pathlib.Path(hyperflow.__file__).parts, hyperflow.__file__"
+	cd build && for job in ../examples/*/job.py; do \
+	  PYTHONPATH=wheel PYTHONSAFEPATH=1 ../$(BIN)/python -m hyperflow.compile $$job --check --format json >/dev/null || exit 1; done
+	@echo "the wheel compiles every example"
+
+test-other: ## the same tests on Python 3.12 with PuLP 4 and the newest kubernetes client, where 3.12 is at hand
+	@if test -n "$(PYTHON312)"; then \
+	  test -x .venv-312/bin/pytest || { "$(PYTHON312)" -m venv .venv-312 && .venv-312/bin/python -m pip install --quiet \
+	    --disable-pip-version-check -c constraints.txt -e '.[dev]' 'kubernetes>=37,<38'; }; \
+	  .venv-312/bin/python -m pytest -n $(TEST_WORKERS); \
+	else echo "not tested: Python 3.12 with PuLP 4 and kubernetes 37, since no Python 3.12 is at hand"; fi
+
+check: lint types layers test wheel ## what CI runs
 
 oracles: setup ## check the installed command against the recordings, where they are
 	@if test -f ../shared/tools/oracles.py; then PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python ../shared/tools/oracles.py $(CHECKS); \
