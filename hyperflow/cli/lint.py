@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     benches = [ServerBench.holding(server, held[server], _table(held[server], args.target)) for server in servers]
     results = list(judge_files(args.files, benches, _objects(args.old)))
     if args.fix:
-        _print_mended(results)
+        _print_mended(results, as_json=args.format == "json")
     elif args.format == "sarif":
         from hyperflow.report.sarif import sarif_log
 
@@ -77,14 +77,20 @@ def _print_table(results: list[JudgedDocument]) -> None:
     sys.stdout.write(f"{len(results)} documents: {', '.join(counts)}\n")
 
 
-def _print_mended(results: list[JudgedDocument]) -> None:
+def _print_mended(results: list[JudgedDocument], *, as_json: bool) -> None:
     findings: list[Finding] = []
+    items: list[dict[str, Any]] = []
     for result in results:
         if result.value is None:
             findings += result.findings
             continue
         document, left = mended(result)
         findings += left
+        items.append(document)
+    if as_json:
+        print_json({"apiVersion": "v1", "kind": "List", "items": items}, findings)
+        return
+    for document in items:
         sys.stdout.write("---\n")
         yaml.safe_dump(document, sys.stdout, sort_keys=False, allow_unicode=True)
     print_findings(findings)

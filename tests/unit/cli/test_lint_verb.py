@@ -165,6 +165,8 @@ def test_fix_prints_the_mended_documents_and_writes_nothing(tmp_path, capsys):
     assert fixed["spec"]["networkTopology"] == {"mode": "soft"}
     pod = fixed["spec"]["tasks"][0]["template"]["spec"]
     assert (pod["restartPolicy"], pod["containers"][0]["env"]) == ("Never", [{"name": "A", "value": "1"}])
+    assert main(["lint", path, "--fix", "--format", "json"]) == 1
+    assert json.loads(capsys.readouterr().out)["items"] == [fixed]
     mended = tmp_path / "mended.yaml"
     mended.write_text(yaml.safe_dump(fixed))
     assert main(["lint", str(mended), "--strict"]) == 0
