@@ -16,28 +16,24 @@ def check_placement(draft: Draft) -> list[Finding]:
 
 
 def _check_data(draft: Draft) -> list[Finding]:
-    """The first stage reads tokens, the last one labels (Megatron and torchtitan alike)."""
+    """The first stage reads the tokens; that the last one reads labels is the planner's word."""
     data = draft.job.job.data
     if data is None or data.at == "all":
         return []
-    last = max(stage.index for stage in draft.plan.stages)
-    findings: list[Finding] = []
-    for group in draft.groups:
-        readers = sorted({0, last} & set(group.stage_indices))
-        missing = [cluster.name for cluster in group.candidates if cluster.name not in data.at]
-        if readers and missing:
-            findings.append(
-                Finding(
-                    code="HF431",
-                    message=f"stage {readers[0]} reads the data on {missing[0]}, where it is not",
-                    where="data.at",
-                    got=", ".join(data.at),
-                    expected=f"{', '.join(missing)} too, or stages 0 and {last} elsewhere",
-                    hint="copy the data there, or name the clusters in hf.on in another order",
-                    span=draft.job.job.sources.get("data.at"),
-                )
-            )
-    return findings
+    readers = [group for group in draft.groups if 0 in group.stage_indices]
+    missing = {c.name: None for group in readers for c in group.candidates if c.name not in data.at}
+    return [
+        Finding(
+            code="HF431",
+            message=f"stage 0 reads the data on {cluster}, where it is not",
+            where="data.at",
+            got=", ".join(data.at),
+            expected=f"{cluster} too, or stage 0 elsewhere",
+            hint="copy the data there, or name the clusters in hf.on in another order",
+            span=draft.job.job.sources.get("data.at"),
+        )
+        for cluster in missing
+    ]
 
 
 def _check_devices(draft: Draft) -> list[Finding]:

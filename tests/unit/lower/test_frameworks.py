@@ -273,3 +273,20 @@ def test_replicas_with_different_splits_are_refused():
     uneven = replace(shape, shape="data-parallel", stages=(replace(shape.stages[0], nodes=1), far))
     with pytest.raises(Exception, match=r"HF406.*8 layers in one replica and 7 in another"):
         lower(job(TWO_CITIES), uneven)
+
+
+def test_warm_up_that_hides_a_link_is_shipped_as_a_file():
+    hiding = replace(SEVENTY, warmup=(4, 1), microbatches=6)
+    case = (seventy(launch=TITAN)[0], hiding)
+    assert flags(case)["parallelism.pipeline_parallel_schedule_csv"] == "/hyperflow/launch/schedule.csv"
+    assert flags(case)["parallelism.pipeline_parallel_schedule"] == "PipelineScheduleSingle"
+    manifests = lower(*case)
+    config = next(item for item in manifests.objects if item.kind_name == "ConfigMap")
+    rows = config.data["schedule.csv"].split()
+    assert rows[0].split(",")[:6] == ["0F0", "0F1", "0F2", "0F3", "0B0", "0F4"]
+    assert rows[1].split(",")[:4] == ["1F0", "1B0", "1F1", "1B1"]
+    env = manifests.objects[-1].spec.replicated_jobs[1].template_spec.tasks[0].template.spec["containers"][0]["env"]
+    assert {"name": "HF_SCHEDULE_FILE", "value": "/hyperflow/launch/schedule.csv"} in env
+    for standard in ((), (2, 1)):
+        plain = lower(case[0], replace(hiding, warmup=standard))
+        assert "schedule.csv" not in next(item for item in plain.objects if item.kind_name == "ConfigMap").data

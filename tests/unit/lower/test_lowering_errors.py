@@ -426,13 +426,13 @@ def test_illegal_labels_are_refused():
 
 
 def test_f3_stage_that_reads_data_where_it_is_not_is_refused():
-    assert refusal(two_cities(data=Data(path="pvc://corpus", at=("beijing",))))[0] == (
-        "error[HF431] stage 1 reads the data on shanghai, where it is not\n"
+    assert refusal(two_cities(data=Data(path="pvc://corpus", at=("shanghai",))))[0] == (
+        "error[HF431] stage 0 reads the data on beijing, where it is not\n"
         "  --> data.at\n"
-        "  got beijing, expected shanghai too, or stages 0 and 1 elsewhere\n"
+        "  got shanghai, expected beijing too, or stage 0 elsewhere\n"
         "  hint: copy the data there, or name the clusters in hf.on in another order"
     )
-    assert lower(*two_cities(data=Data(path="pvc://corpus", at=("beijing", "shanghai")))).mode == "hyperjob"
+    assert lower(*two_cities(data=Data(path="pvc://corpus", at=("beijing",)))).mode == "hyperjob"
 
 
 def test_c4_neighbours_without_a_declared_link_are_refused_fallbacks_included():
