@@ -165,6 +165,27 @@ def _defaults(job: ResolvedJob, plan: Plan) -> Flags:
 
 
 def _notes(job: ResolvedJob) -> list[Finding]:
+    return [*_differing_layers(job), *_remote_checkpoint(job)]
+
+
+def _remote_checkpoint(job: ResolvedJob) -> list[Finding]:
+    checkpoint = checkpoint_location(job)
+    if checkpoint is None or checkpoint.mount is not None or checkpoint.inner.startswith("msc://"):
+        return []
+    return [
+        Finding(
+            code="HF434",
+            severity="note",
+            message="Megatron-LM writes checkpoints to file systems; a URI needs storage support in the image",
+            where="checkpoint.to",
+            got=checkpoint.inner,
+            hint="try one save first, or mount a claim: pvc://CLAIM/PATH",
+            span=job.job.sources.get("checkpoint.to"),
+        )
+    ]
+
+
+def _differing_layers(job: ResolvedJob) -> list[Finding]:
     kinds = {(layer.attention, layer.recurrence is not None) for layer in job.model.layers}
     if len(kinds) == 1:
         return []

@@ -72,17 +72,21 @@ def _container(
     security: dict[str, Any] = {"allowPrivilegeEscalation": False}
     if nodes.network in (LinkKind.INFINIBAND, LinkKind.ROCE):
         security["capabilities"] = {"add": ["IPC_LOCK"]}
-    return {
+    ports = [{"name": PORT_NAME, "containerPort": rendezvous.port, "protocol": "TCP"}]
+    container: dict[str, Any] = {
         "name": CONTAINER,
         "image": draft.job.job.image,
         "command": ["/bin/sh", f"{LAUNCH_DIR}/launch.sh"],
         "args": [escape_dollars(argument) for argument in recipe.arguments],
         "env": env,
-        "ports": [{"name": PORT_NAME, "containerPort": rendezvous.port, "protocol": "TCP"}],
+        "ports": ports,
         "resources": _resources(nodes, group.devices_per_node),
         "securityContext": security,
         "volumeMounts": _mounts(draft),
     }
+    if rendezvous.host_network:  # a declared port becomes a host port, and no second pod would fit on the node
+        del container["ports"]
+    return container
 
 
 def _resources(nodes: NodeGroup, devices: int) -> dict[str, Any]:

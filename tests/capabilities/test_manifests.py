@@ -383,6 +383,7 @@ def test_f4_service_export_and_import_give_the_derived_name_everywhere():
 def test_f4_host_network_pods_resolve_cluster_names():
     for child in hyperjob(two_cities(rendezvous="hostnetwork")).spec.replicated_jobs:
         assert (pod(child)["hostNetwork"], pod(child)["dnsPolicy"]) == (True, "ClusterFirstWithHostNet")
+        assert "ports" not in pod(child)["containers"][0], "they would be host ports, one pod a node"
 
 
 def test_f4_given_address_is_used_and_nothing_made_for_it():

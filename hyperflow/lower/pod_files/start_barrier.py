@@ -6,6 +6,7 @@ Needs Python 3.8 or later and nothing else.
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import sys
@@ -26,7 +27,12 @@ def main(environ: Mapping[str, str]) -> int:
         return 0
     deadline = time.monotonic() + timeout
     if rank == 0:
-        missing = gather(address[1], nodes, greeting, deadline)
+        try:
+            server = listen(address[1])
+        except OSError as error:
+            say(f"cannot listen on port {address[1]}: {error}")
+            return GAVE_UP
+        missing = gather(server, nodes, greeting, deadline)
         if not missing:
             return 0
         say(f"gave up after {timeout:.0f} s: {describe(missing, environ)} did not come")
@@ -38,11 +44,11 @@ def main(environ: Mapping[str, str]) -> int:
     return GAVE_UP
 
 
-def gather(port: int, nodes: int, greeting: str, deadline: float) -> list[int]:
+def gather(server: socket.socket, nodes: int, greeting: str, deadline: float) -> list[int]:
     """Wait for all other nodes and let them go; give the ranks that did not come."""
     present: dict[int, socket.socket] = {}
     next_word = time.monotonic() + REPORT_EVERY_SECONDS
-    with listen(port) as server:
+    with server:
         while True:
             missing = sorted(set(range(1, nodes)) - set(present))
             if not missing:
@@ -69,7 +75,11 @@ def gather(port: int, nodes: int, greeting: str, deadline: float) -> list[int]:
 def listen(port: int) -> socket.socket:
     """Open the port on all addresses of the pod, IPv6 included where there is any."""
     if socket.has_dualstack_ipv6():
-        return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=4096)
+        try:
+            return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=4096)
+        except OSError as error:  # IPv6 may be built in and switched off
+            if error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+                raise
     return socket.create_server(("", port), backlog=4096)
 
 

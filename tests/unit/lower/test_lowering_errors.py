@@ -464,3 +464,13 @@ def test_nodes_of_two_devices_that_no_label_tells_apart_are_warned_of():
     manifests = lower(job(fleet(told)), shape)
     assert manifests.objects[-1].spec.tasks[0].template.spec["nodeSelector"] == {"nvidia.com/gpu.product": "H100"}
     assert not [f for f in manifests.findings if f.code == "HF433"]
+
+
+def test_checkpoint_at_a_uri_is_noted_for_megatron():
+    assert notes(two_cities(checkpoint=Checkpoint(to="s3://ckpt/x")), "HF434") == [
+        "note[HF434] Megatron-LM writes checkpoints to file systems; a URI needs storage support in the image\n"
+        "  --> checkpoint.to\n"
+        "  got s3://ckpt/x\n"
+        "  hint: try one save first, or mount a claim: pvc://CLAIM/PATH"
+    ]
+    assert notes(two_cities(checkpoint=Checkpoint(to="msc://profile/x")), "HF434") == []

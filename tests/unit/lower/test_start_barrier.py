@@ -1,6 +1,8 @@
 """The start barrier as pods run it: real processes, the loopback, one port."""
 
+import errno
 import os
+import runpy
 import socket
 import subprocess
 import sys
@@ -52,12 +54,12 @@ def test_all_nodes_go_together_whatever_the_order_and_the_port_is_free_again(por
 
 
 def test_missing_nodes_are_named_with_their_cluster_and_all_give_up(port):
-    present = start(port, 1, 4, timeout=2)
-    code, log = finish(start(port, 0, 4, timeout=1))
-    assert (code, log) == (75, "hyperflow: gave up after 1 s: node ranks 2-3 of cluster shanghai did not come\n")
+    present = start(port, 1, 4, timeout=6)
+    code, log = finish(start(port, 0, 4, timeout=5))
+    assert (code, log) == (75, "hyperflow: gave up after 5 s: node ranks 2-3 of cluster shanghai did not come\n")
     code, log = finish(present)
     assert code == 75
-    assert log.startswith(f"hyperflow: gave up after 2 s: node rank 0 at 127.0.0.1:{port}: ")
+    assert log.startswith(f"hyperflow: gave up after 6 s: node rank 0 at 127.0.0.1:{port}: ")
 
 
 def test_node_that_dies_while_it_waits_is_not_counted(port):
@@ -107,3 +109,24 @@ def test_unresolvable_name_is_the_reason_given():
     shown = subprocess.run([sys.executable, str(BARRIER)], env=environ, capture_output=True, text=True, timeout=30)
     assert shown.returncode == 75
     assert shown.stderr.startswith("hyperflow: gave up after 1 s: node rank 0 at rank0.invalid:1: [Errno ")
+
+
+def test_port_that_is_taken_is_told(port):
+    with socket.create_server(("", port)):
+        code, log = finish(start(port, 0, 2))
+    assert code == 75
+    assert log.startswith(f"hyperflow: cannot listen on port {port}: [Errno ")
+
+
+def test_barrier_listens_without_ipv6(port, monkeypatch):
+    names = runpy.run_path(str(BARRIER))
+    real = socket.create_server
+
+    def without_ipv6(address, **options):
+        if options.get("family") == socket.AF_INET6:
+            raise OSError(errno.EADDRNOTAVAIL, "no IPv6")
+        return real(address, **options)
+
+    monkeypatch.setattr(socket, "create_server", without_ipv6)
+    with names["listen"](port) as server:
+        assert server.family == socket.AF_INET
