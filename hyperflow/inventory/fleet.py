@@ -1,6 +1,7 @@
 """Any supported sources, combined into one fleet."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hyperflow.errors import Finding, nearest, raise_errors
@@ -38,7 +39,7 @@ def read_fleet(
     for name, values in live:
         source_set.add_values(values, name or "the plane", name or None)
     drafts = source_set.assign()
-    findings = list(source_set.findings)
+    findings = condense(source_set.findings)
     clusters: list[Cluster] = []
     for draft in drafts:
         cluster, more = build_cluster(draft)
@@ -48,6 +49,17 @@ def read_fleet(
     findings += _free_unknown(drafts, clusters)
     fleet = Fleet(clusters=tuple(clusters), links=tuple(source_set.links), versions=source_set.versions)
     return fleet, tuple(findings)
+
+
+def condense(findings: Sequence[Finding]) -> list[Finding]:
+    """Tell one fault of many objects once: the first place, and how many more there are."""
+    alike: dict[tuple[str, str, str | None], list[Finding]] = {}
+    for finding in findings:
+        alike.setdefault((finding.code, finding.message, finding.got), []).append(finding)
+    return [
+        replace(group[0], where=f"{group[0].where} and {len(group) - 1} more") if len(group) > 1 else group[0]
+        for group in alike.values()
+    ]
 
 
 def _free_unknown(drafts: Sequence[ClusterDraft], clusters: Sequence[Cluster]) -> list[Finding]:

@@ -51,6 +51,7 @@ def test_e1_hypernodes_are_written_with_patterns_that_match_exactly_their_nodes(
     ]
     target = tmp_path / "hypernodes.yaml"
     assert main(["fleet", write("beijing.json", *map(_node, names)), "--hypernodes", str(target)]) == 0
+    assert main(["lint", str(target), "--server", "member", "--strict"]) == 0  # as the CRD and its webhook judge
     objects = list(yaml.safe_load_all(target.read_text()))
     assert [o["spec"]["tier"] for o in objects] == [1] * 6 + [2] * 2 + [3]
     assert all(len(o["spec"]["members"]) == 1 for o in objects if o["spec"]["tier"] == 1)

@@ -92,8 +92,8 @@ def _long_label(node: str, key: str, where: str) -> Finding:
     return Finding(
         code="HF348",
         severity="warning",
-        message=f"label {shown(key)} of node {node} is longer than the {MAX_LABEL} characters that Kubernetes allows",
-        where=where,
+        message=f"label {shown(key)} is longer than the {MAX_LABEL} characters that Kubernetes allows",
+        where=f"{where}: node {node}",
         hint="no API server has given this list; check what changed it",
     )
 

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from hyperflow.errors import InputError
@@ -189,3 +191,13 @@ def test_each_wrong_value_is_found_where_it_stands(tmp_path, old, new, place):
     assert old in FLEET
     path = _write(tmp_path, FLEET.replace(old, new))
     assert f"{path}: {place}\n" in _errors(path)
+
+
+def test_the_example_of_the_documentation_is_read(tmp_path):
+    page = (Path(__file__).parents[3] / "docs" / "fleets.md").read_text()
+    example = page.split("```yaml\n")[1].split("```")[0]
+    fleet, _ = load_fleet([_write(tmp_path, example)])
+    assert [(cluster.name, cluster.devices_total) for cluster in fleet.clusters] == [
+        ("beijing", 128),
+        ("shanghai", 128),
+    ]

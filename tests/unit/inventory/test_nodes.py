@@ -210,9 +210,14 @@ def test_a_node_without_memory_is_left_out(read, node):
 def test_a_quantity_with_a_wrong_unit_is_named(read, node, tmp_path):
     assert _text(read, node, "HF319", memory="2000GiB") == (
         "warning[HF319] memory is not a quantity and counts as 0\n"
-        f"  --> {tmp_path / 'beijing.json'}: node bad: status.capacity\n"
+        f"  --> {tmp_path / 'beijing.json'}: node bad: status.allocatable and 1 more\n"
         "  got 2000GiB, expected a Kubernetes quantity such as 8, 95690m or 192Gi"
     )
+
+
+def test_one_fault_of_many_nodes_is_told_once(read, node, tmp_path):
+    _, findings = read([node(f"n{i}", memory="2000GiB") for i in range(100)])
+    assert findings["HF319"].where == f"{tmp_path / 'beijing.json'}: node n0: status.allocatable and 199 more"
 
 
 def test_nodes_without_accelerators_are_a_note(read, node):
@@ -233,7 +238,7 @@ def test_a_node_without_a_legal_name_is_left_out(read, node, name):
 
 def test_a_label_that_no_server_would_take_is_named(read, node):
     _, findings = read([node("n1", {PRODUCT: "NVIDIA-H100-80GB-HBM3", "rack": "r" * 64})])
-    assert findings["HF348"].message == "label rack of node n1 is longer than the 63 characters that Kubernetes allows"
+    assert findings["HF348"].message == "label rack is longer than the 63 characters that Kubernetes allows"
 
 
 def test_one_finding_per_cause_names_all_nodes_as_ranges(read, node):
