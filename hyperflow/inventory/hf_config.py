@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hyperflow.errors import Finding, InputError, nearest
+from hyperflow.errors import Finding, InputError
 from hyperflow.json_tree import is_mapping, is_sequence, mapping
 
 MAX_LAYERS = 10_000
@@ -97,26 +97,16 @@ class ConfigView:
         outer.findings = self.findings
         return outer.flag("tie_word_embeddings", absent=absent)
 
-    def text(self, *names: str, absent: str, one_of: Sequence[str] = ()) -> str:
-        """A text, one of the given ones where they are listed; null is the same as absent."""
-        name = self.present(*names)
-        value = self.values[name] if name else None
-        if name is None or value is None:
+    def text(self, name: str, absent: str) -> str:
+        """A text; null is the same as absent."""
+        self.used.add(name)
+        value = self.values.get(name)
+        if value is None:
             return absent
         if not isinstance(value, str):
             self.wrong(name, value, "a text")
-        elif one_of and value not in one_of:
-            self.add(
-                "HF155",
-                f"{name} has a value that is not known",
-                got=repr(value),
-                expected=" or ".join(one_of),
-                key=name,
-                hint=nearest(value, one_of),
-            )
-        else:
-            return value
-        return absent
+            return absent
+        return value
 
     def numbers(self, name: str, length: int | None = None, least: int = 0) -> list[int]:
         """A list of whole numbers, of the given length where one is demanded."""

@@ -36,12 +36,12 @@ def dense(
     return read
 
 
-def four_times(*, bias: Flag = True, keys: tuple[str, ...] = ("n_inner", "intermediate_size")) -> Blocks:
-    """Reader of a plain block whose width is 4 * hidden where the key is absent or null."""
+def four_times() -> Blocks:
+    """Reader of a plain block with biases whose width is 4 * hidden where the key is absent or null."""
 
     def read(view: ConfigView, hidden: int, number: int) -> list[Layer]:
-        width = view.count(*keys, absent=4 * hidden, null=4 * hidden)
-        return [_dense(hidden, width, False, flag_of(view, bias), 0)] * number
+        width = view.count("n_inner", "intermediate_size", absent=4 * hidden, null=4 * hidden)
+        return [_dense(hidden, width, False, True, 0)] * number
 
     return read
 
@@ -58,13 +58,11 @@ def moe(
     dense_width: tuple[str, ...] = WIDTH,
     shared: SharedWidth | None = None,
     sparse: Sparse | None = None,
-    gated: bool = True,
     bias: Flag = False,
     plain_bias: Flag = False,
     router_bias: bool = False,
     router_extra: bool = False,
     shared_gate: bool = False,
-    class_experts: int | None = None,
     class_per_token: int | None = None,
 ) -> Blocks:
     """Reader of routed experts; layers that are not `sparse` have a dense block of `dense_width`.
@@ -74,7 +72,7 @@ def moe(
     """
 
     def read(view: ConfigView, hidden: int, number: int) -> list[Layer]:
-        count = view.count(*EXPERTS, class_default=class_experts)
+        count = view.count(*EXPERTS)
         active = view.count(*PER_TOKEN, class_default=class_per_token)
         check_active(view, active, count)
         one = view.count(*width)
@@ -86,7 +84,6 @@ def moe(
             count=count,
             active=active,
             shared_width=shared_width,
-            gated=gated,
             bias=flag_of(view, bias),
             router_bias=router_bias,
             plain_bias=biased,
@@ -97,7 +94,7 @@ def moe(
         is_sparse = sparse(view, number) if sparse else [True] * number
         if all(is_sparse):
             return [routed] * number
-        plain = shapes.feed_forward(hidden, view.count(*dense_width), gated=gated, bias=biased)
+        plain = shapes.feed_forward(hidden, view.count(*dense_width), bias=biased)
         return [routed if here else plain for here in is_sparse]
 
     return read

@@ -79,13 +79,20 @@ def test_a_class_default_is_reported():
     assert view.finish() == tuple(view.findings)
 
 
-def test_an_unknown_text_is_refused_with_the_known_ones():
-    view = view_of(norm_type="layernrm")
-    assert view.text("norm_type", absent="rmsnorm", one_of=("rmsnorm", "layernorm")) == "rmsnorm"
+def test_an_unknown_kind_of_layer_is_refused_with_the_known_ones():
+    view = view_of(layer_types=["full_attention", "fool_attention"])
+    known = ("full_attention", "sliding_attention")
+    assert view.texts("layer_types", 2, known) == ["full_attention", "full_attention"]
     assert texts(view) == [
-        "error[HF155] norm_type has a value that is not known\n  --> c.json: norm_type\n"
-        "  got 'layernrm', expected rmsnorm or layernorm\n  hint: did you mean \"layernorm\"?"
+        "error[HF155] layer_types[1] has a value that is not known\n  --> c.json: layer_types\n"
+        "  got 'fool_attention', expected full_attention or sliding_attention"
     ]
+
+
+def test_a_type_that_is_no_text_is_refused():
+    view = view_of(model_type=7)
+    assert view.text("model_type", absent="") == ""
+    assert [finding.code for finding in view.findings] == ["HF151"]
 
 
 def test_values_that_do_not_fit_together_are_refused():
