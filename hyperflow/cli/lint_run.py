@@ -155,7 +155,14 @@ def _placed(found: Document, problem: Problem) -> Finding:
 
 
 def _no_object(found: Document) -> JudgedDocument:
+    """Deny what lacks apiVersion or kind, and leave alone what was never meant to be an object."""
     where = str(found.source.span(found.file)) if found.source else found.file
+    keys = set(found.value) if is_mapping(found.value) else set[str]()
+    if is_mapping(found.value) and not keys & {"apiVersion", "kind"} and not keys >= {"metadata", "spec"}:
+        other = Finding(code="HF807", severity="note", message="no Kubernetes object: not judged", where=where)
+        return JudgedDocument(
+            file=found.file, index=found.index, kind="", name="", verdict="unjudged", findings=(other,)
+        )  # fmt: skip
     finding = Finding(
         code="HF807", message="no Kubernetes object: apiVersion and kind are needed", where=where,
         hint="write both, or leave the file out",

@@ -65,7 +65,7 @@ class UnreadDocument:
 def read_text(path: str | Path) -> str:
     """Read a UTF-8 file; raises InputError (HF101) when it is absent, unreadable or not text."""
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         reason = error.strerror or str(error)
     except UnicodeDecodeError as error:
@@ -99,7 +99,7 @@ def parse_documents(content: str, file: str) -> list[Document]:
         except (ValueError, RecursionError):
             pass  # flow-style YAML also starts so; the YAML reader tells what is wrong
     documents: list[Document] = []
-    for found in _scan_yaml(content, file):
+    for found in _scan_yaml(content, file, refuse_templates=False):
         if isinstance(found, UnreadDocument):
             raise InputError(found.finding)
         documents.append(found)
@@ -143,11 +143,11 @@ def _flattened(value: Any) -> list[tuple[FieldPath, Any]]:
     return [((), value)]
 
 
-def _scan_yaml(content: str, file: str) -> Iterator[Document | UnreadDocument]:
+def _scan_yaml(content: str, file: str, *, refuse_templates: bool = True) -> Iterator[Document | UnreadDocument]:
     index = 0
     for chunk in chunks_of(content):
         try:
-            values = load_chunk(chunk)
+            values = load_chunk(chunk, refuse_templates=refuse_templates)
         except UnreadableText as problem:
             yield UnreadDocument(
                 file=file,

@@ -16,8 +16,7 @@ from hyperflow.json_tree import is_mapping, is_sequence
 MAX_VALUES = 2_000_000
 _MARK = re.compile(r"^---(?=\s|$)|^\.\.\.(?=\s|$)", re.MULTILINE)
 _TEMPLATE = re.compile(
-    r"\{\{-?\s*(?:\.(?:Values|Release|Chart|Capabilities|Files|Template)\b"
-    r"|(?:include|template|if|else|end|range|with|define|block|toYaml|tpl|printf|required|default|lookup)\b|/\*|\$)"
+    r"\{\{-?\s*(?:\.(?:Values|Release|Chart|Capabilities|Files|Template)\b|(?:include|toYaml|tpl)\s)"
 )
 _ANY_BRACES = re.compile(r"\{\{|\{%")
 _FLOAT = re.compile(
@@ -110,10 +109,10 @@ def chunks_of(content: str) -> Iterator[Chunk]:
             begin = match.end()
 
 
-def load_chunk(chunk: Chunk) -> list[Any]:
-    """Give the documents of a chunk; raises UnreadableText."""
+def load_chunk(chunk: Chunk, *, refuse_templates: bool = False) -> list[Any]:
+    """Give the documents of a chunk; raises UnreadableText, for templates that happen to be YAML when told to."""
     template = _TEMPLATE.search(chunk.text)
-    if template:
+    if template and refuse_templates:
         raise _at("template", template[0], chunk.text, template.start())
     loader = None
     try:

@@ -116,13 +116,19 @@ def test_a_kind_that_is_not_judged_is_said_so(tmp_path, lint):
 
 
 def test_what_is_no_object_is_denied_and_the_rest_is_judged(tmp_path, lint):
-    path = put(tmp_path, "some.yaml", {"a": 1}, job())
+    path = put(tmp_path, "some.yaml", {"kind": "Job", "spec": {}}, job())
     code, answer, _ = lint(path, tmp_path / "gone.yaml")
     rows = answer["documents"]
     assert (code, [row["verdict"] for row in rows]) == (1, ["denied", "accepted", "denied"])
     assert [row["findings"][0]["code"] for row in rows if row["findings"]][:1] == ["HF807"]
     assert rows[0]["findings"][0]["message"] == "no Kubernetes object: apiVersion and kind are needed"
     assert rows[2]["findings"][0]["code"] == "HF101"
+
+
+def test_values_and_settings_are_left_alone(tmp_path, lint):
+    code, answer, _ = lint(put(tmp_path, "values.yaml", {"replicas": 1, "image": "a"}))
+    (row,) = answer["documents"]
+    assert (code, row["verdict"], row["findings"][0]["message"]) == (0, "unjudged", "no Kubernetes object: not judged")
 
 
 def test_a_crd_among_the_objects_decides_about_its_kind(tmp_path, lint):

@@ -112,9 +112,19 @@ def test_a_template_is_said_to_be_one(tmp_path, text):
     assert (found.finding.code, found.finding.severity) == ("HF803", "note")
 
 
-def test_braces_in_an_argument_make_no_template(tmp_path):
-    (found,) = scan_documents(write(tmp_path, 'args: ["--format={{.Names}}"]\n'))
+@pytest.mark.parametrize("argument", ["--format={{.Names}}", "{{range .items}}{{end}}", "up {{ $labels.node }}"])
+def test_braces_in_an_argument_make_no_template(tmp_path, argument):
+    (found,) = scan_documents(write(tmp_path, f'args: ["{argument}"]\n'))
     assert isinstance(found, Document)
+
+
+def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(tmp_path):
+    for text in (b"\xef\xbb\xbfa: 1\r\nb: 2\r\n", b'\xef\xbb\xbf{"a": 1,\r\n"b": 2}'):
+        path = tmp_path / "file"
+        path.write_bytes(text)
+        (found,) = scan_documents(path)
+        assert isinstance(found, Document) and found.source
+        assert (found.value, str(found.source.span("f", ("b",)))) == ({"a": 1, "b": 2}, "f:2:1")
 
 
 def test_a_tab_is_named_and_the_next_document_is_read_all_the_same(tmp_path):
