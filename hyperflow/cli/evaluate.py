@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from hyperflow.cli.output import print_findings, print_json, print_table
 from hyperflow.cost.evaluation import EvaluatedRun, SourceSummary, evaluate_run, summarise
@@ -48,8 +48,19 @@ def run(args: argparse.Namespace) -> int:
         if args.rows:
             _print_rows(rows)
         _print_summary(summary)
-    print_findings(table.findings)
+    print_findings(_first_of_each(table.findings))
     return 1 if any(finding.severity == "error" for finding in table.findings) else 0
+
+
+def _first_of_each(findings: Sequence[Finding]) -> list[Finding]:
+    """For people: findings that differ by their row alone are shown once, with the number of the others."""
+    alike: dict[tuple[str, str, str | None], list[Finding]] = {}
+    for finding in findings:
+        alike.setdefault((finding.code, finding.message, finding.got), []).append(finding)
+    return [
+        replace(first, message=f"{first.message} ({len(others)} more rows alike)") if others else first
+        for first, *others in alike.values()
+    ]
 
 
 def _row_json(row: EvaluatedRun | SkippedRun) -> dict[str, object]:
@@ -110,7 +121,7 @@ def _print_summary(summary: Sequence[SourceSummary]) -> None:
     ]
     lines = [
         [
-            item.source[:40], item.device, item.kind, str(item.rows), _percent(item.time_mape),
+            item.source[:40], _device(item), item.kind, str(item.rows), _percent(item.time_mape),
             _percent(item.time_bias, signed=True), _percent(item.interval_coverage), _percent(item.memory_mape),
             _percent(item.memory_worst_under, signed=True),
         ]
@@ -122,6 +133,10 @@ def _print_summary(summary: Sequence[SourceSummary]) -> None:
     if skipped:
         sys.stdout.write("\nskipped\n")
         print_table(["source", "rows", "why"], [[s, str(n), why] for s, why, n in skipped], right=(1,))
+
+
+def _device(item: SourceSummary) -> str:
+    return item.device if item.calibrated else f"{item.device} (uncalibrated)"
 
 
 def _print_rows(rows: Sequence[EvaluatedRun | SkippedRun]) -> None:

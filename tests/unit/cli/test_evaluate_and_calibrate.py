@@ -57,6 +57,16 @@ def test_evaluate_shows_tables_to_people(tmp_path, capsys):
     assert shown.splitlines()[-1].split()[:5] == ["own", "cluster", "H100-80GB-SXM", "dense", "16-bit"]
 
 
+def test_findings_alike_are_told_once_to_people_and_each_to_machines(tmp_path, capsys):
+    runs = table(tmp_path, {"gpu": "Z9000"}, {"gpu": "Z9000"}, {"gpu": "Z9001"}, {"gpu": "H200"})
+    assert main(["evaluate", runs]) == 0
+    shown = capsys.readouterr()
+    assert shown.err.count("warning[HF603]") == 2
+    assert "'Z9000' is not in the catalogue, the row is skipped (1 more rows alike)" in shown.err
+    assert "H200-SXM (uncalibrated)" in shown.out
+    assert len(run_json(capsys, "evaluate", runs)[1]["findings"]) == 3
+
+
 def test_evaluate_without_a_table_is_a_usage_error(capsys):
     """HF605: the whole text."""
     assert main(["evaluate"]) == 2
