@@ -7,12 +7,20 @@ from dataclasses import asdict, replace
 
 from hyperflow.cli.output import print_findings, print_json, print_table
 from hyperflow.cost.evaluation import EvaluatedRun, SourceSummary, evaluate_run, summarise
+from hyperflow.cost.spending import device_hours, money
 from hyperflow.errors import Finding, UsageError
 from hyperflow.inventory.calibration_file import read_calibration
 from hyperflow.inventory.profile import read_profile
 from hyperflow.inventory.run_table import read_run_table, template_text
 from hyperflow.ir.runs import Run, SkippedRun
 from hyperflow.units import GIB, format_seconds
+
+CONVENTIONS = {
+    "mfu": "model FLOP of forward and backward, causal attention counted half, over the 16-bit peak",
+    "hfu": "with recomputed FLOP and attention counted full, over the 16-bit peak",
+    "memory": "tensors of the fullest rank; neither CUDA context nor fragmentation",
+    "interval": "80 %, from runs left out of the fit",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--template", action="store_true", help="print an empty table with all columns and stop")
     parser.add_argument("--calibration", metavar="FILE", help="constants that hyperflow calibrate wrote")
     parser.add_argument("--profile", metavar="FILE", help="measured layer times that replace computed ones")
+    parser.add_argument("--price", type=float, metavar="PER_HOUR", help="price of a device and hour, for money")
     parser.add_argument("--rows", action="store_true", help="also list every row")
 
 
@@ -42,7 +51,11 @@ def run(args: argparse.Namespace) -> int:
     evaluated = [row for row in rows if isinstance(row, EvaluatedRun)]
     summary = summarise(evaluated, [row for row in rows if isinstance(row, SkippedRun)])
     if args.format == "json":
-        document = {"rows": [_row_json(row) for row in rows], "summary": [_summary_json(item) for item in summary]}
+        document = {
+            "conventions": CONVENTIONS,
+            "rows": [_row_json(row, args.price) for row in rows],
+            "summary": [_summary_json(item) for item in summary],
+        }
         print_json(document, table.findings)
     else:
         if args.rows:
@@ -63,7 +76,7 @@ def _first_of_each(findings: Sequence[Finding]) -> list[Finding]:
     ]
 
 
-def _row_json(row: EvaluatedRun | SkippedRun) -> dict[str, object]:
+def _row_json(row: EvaluatedRun | SkippedRun, price: float | None) -> dict[str, object]:
     if isinstance(row, SkippedRun):
         return {
             "id": row.identifier, "source": row.source, "measured_seconds": row.measured_seconds,
@@ -84,7 +97,8 @@ def _row_json(row: EvaluatedRun | SkippedRun) -> dict[str, object]:
         "mfu": prediction.mfu,
         "hfu": prediction.hfu,
         "tokens_per_second": prediction.tokens_per_second,
-        "gpu_hours_per_1000_steps": prediction.seconds * row.run.num_devices / 3.6,
+        "gpu_hours_per_1000_steps": device_hours(prediction.seconds, row.run.num_devices),
+        "money_per_1000_steps": money(prediction.seconds, [(row.run.num_devices, price)]),
         "calibrated": prediction.calibrated,
         "assumptions": list(row.run.assumptions),
         "skipped": None,

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 from hyperflow.errors import Finding
 
+LARGEST = 1e12
+
 
 class Cells:
     """One row of a run table; collects a finding for each cell that cannot be read."""
@@ -23,7 +25,7 @@ class Cells:
         return (self._values.get(column) or "").strip()
 
     def number(self, column: str, *, least: float = 0.0) -> float | None:
-        """A number of at least `least`; None for a blank cell, and for a bad one, which leaves a finding."""
+        """A number from `least` to LARGEST; None for a blank cell, and for a bad one, which leaves a finding."""
         if not (shown := self.text(column)):
             return None
         try:
@@ -31,15 +33,26 @@ class Cells:
         except ValueError:
             self.refuse(column, shown, "a number")
             return None
-        if not least <= value < float("inf"):
-            self.refuse(column, shown, f"a number of at least {least:g}")
+        if not least <= value <= LARGEST:
+            self.refuse(column, shown, f"a number from {least:g} to {LARGEST:g}")
             return None
         return value
 
-    def whole(self, column: str, *, least: int = 1) -> int | None:
-        """A whole number of at least `least`; None for a blank or bad cell."""
+    def quantity(self, column: str) -> float | None:
+        """A number above zero; None for a blank or bad cell."""
+        value = self.number(column)
+        if value == 0:
+            self.refuse(column, self.text(column), "a number above 0")
+            return None
+        return value
+
+    def whole(self, column: str, *, least: int = 1, most: float = LARGEST) -> int | None:
+        """A whole number from `least` to `most`; None for a blank or bad cell."""
         value = self.number(column, least=least)
         if value is None:
+            return None
+        if value > most:
+            self.refuse(column, self.text(column), f"at most {most:g}")
             return None
         if value != int(value):
             self.refuse(column, self.text(column), "a whole number")

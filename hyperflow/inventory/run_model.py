@@ -15,15 +15,20 @@ from hyperflow.cost.shapes import (
 from hyperflow.inventory.run_cells import Cells
 from hyperflow.spec.model import Attention, Layer, Model
 
+MOST_LAYERS = 10_000
+WIDEST = 1e9
 SHAPE = ("layers", "hidden", "ffn", "heads", "vocab", "seq_len")
 
 
 def read_model(cells: Cells, vocab: int | None) -> Model | None:
     """The model of a row; None where a needed shape is blank or bad."""
-    shape = {column: cells.whole(column) for column in SHAPE}
+    shape = {column: cells.whole(column, most=MOST_LAYERS if column == "layers" else WIDEST) for column in SHAPE}
     shape["vocab"] = shape["vocab"] or vocab
     layers, hidden, ffn, heads, vocab, length = (shape[column] for column in SHAPE)
     if not (layers and hidden and ffn and heads and vocab and length):
+        return None
+    if heads > hidden:
+        cells.refuse("heads", str(heads), f"at most hidden = {hidden}")
         return None
     name = cells.text("model")
     facts = model_facts(name)
@@ -43,8 +48,8 @@ def missing_shape(cells: Cells, vocab: int | None) -> list[str]:
 
 
 def _mixers(cells: Cells, facts: Mapping[str, Any], hidden: int, heads: int) -> list[Layer]:
-    kv_heads = cells.whole("kv_heads") or heads
-    head_dim = cells.whole("head_dim") or facts.get("head_dim") or hidden // heads
+    kv_heads = cells.whole("kv_heads", most=WIDEST) or heads
+    head_dim = cells.whole("head_dim", most=WIDEST) or facts.get("head_dim") or hidden // heads
     if "kv_lora_rank" in facts:
         return [_latent_attention(facts, hidden, heads)]
     window = facts.get("window")

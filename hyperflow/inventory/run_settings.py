@@ -14,6 +14,8 @@ from hyperflow.ir.plan import Degrees
 from hyperflow.ir.profile import Profile
 
 PRECISIONS = {"bf16": "bf16", "fp16": "fp16", "fp8": "fp8", "mxfp8": "fp8", "unknown": "bf16"}
+MOST_RANKS = 100_000
+MOST_STAGES = 10_000
 SCHEDULES = ("gpipe", "interleaved", "zb-h1", "zb-h2", "zb-1p", "zb-2p", "zb-v", "v-half", "v-min", "1f1b")
 
 
@@ -21,7 +23,7 @@ def read_configuration(
     cells: Cells, facts: Mapping[str, Any], num_layers: int, profile: Profile | None
 ) -> tuple[tuple[Device, ...], CostSettings | None, str]:
     """Devices per stage, settings, and the reason why a row cannot be evaluated (empty: it can)."""
-    tp, pp, cp, ep, dp = (cells.whole(column) or 1 for column in ("tp", "pp", "cp", "ep", "dp"))
+    tp, pp, cp, ep, dp = (cells.whole(column, most=MOST_RANKS) or 1 for column in ("tp", "pp", "cp", "ep", "dp"))
     degrees = Degrees(tp=tp, pp=pp, cp=cp, ep=ep, dp=dp)
     total = cells.whole("n_gpus")
     micro_batch, batch = cells.whole("micro_batch"), cells.whole("global_batch")
@@ -29,6 +31,9 @@ def read_configuration(
         _refuse_degrees(cells, f"tp*pp*dp*cp = {degrees.world_size}", f"n_gpus = {total}")
     if micro_batch and batch and batch % (micro_batch * dp):
         _refuse_degrees(cells, f"micro_batch*dp = {micro_batch * dp}", f"a divisor of global_batch = {batch}")
+    if pp > (num_layers or MOST_STAGES):
+        cells.refuse("pp", str(pp), f"at most {num_layers or MOST_STAGES} stages, one per layer")
+        pp = 1
     device = _read_device(cells, profile)
     precision = PRECISIONS.get(cells.text("precision").lower())
     if device is None:
@@ -126,7 +131,7 @@ def _chunks(cells: Cells, stages: int, num_layers: int) -> int:
     shown = cells.text("vp")
     if shown.startswith("1 layer per chunk"):
         return max(1, -(-num_layers // stages))
-    return (cells.whole("vp") or 1) if stages > 1 else 1
+    return (cells.whole("vp", most=MOST_STAGES) or 1) if stages > 1 else 1
 
 
 def _recompute(cells: Cells, facts: Mapping[str, Any]) -> str:

@@ -83,7 +83,7 @@ def _missing_column(file: str, column: str) -> Finding:
 def _read_row(cells: Cells, profile: Profile | None) -> Run | SkippedRun:
     source = cells.text("source")
     facts = source_facts(source)
-    seconds, peak = _measured_seconds(cells), cells.number("peak_mem_GiB")
+    seconds, peak = _measured_seconds(cells), cells.quantity("peak_mem_GiB")
     model = read_model(cells, facts.get("vocab"))
     layers = model.num_layers if model else 0
     devices, settings, reason = read_configuration(cells, facts, layers, profile)
@@ -143,8 +143,8 @@ def _assumptions(cells: Cells, facts: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _measured_seconds(cells: Cells) -> float | None:
     """The measured step; tokens per second per device turned back to seconds where that is what was measured."""
-    seconds = cells.number("iter_time_s")
-    rate = cells.number("tokens_s_gpu")
+    seconds = cells.quantity("iter_time_s")
+    rate = cells.quantity("tokens_s_gpu")
     batch, length, devices = (cells.whole(column) for column in ("global_batch", "seq_len", "n_gpus"))
     if rate and batch and length and devices and cells.text("iter_time_kind") != "measured":
         return batch * length / (rate * devices)

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from hyperflow.cli import main
+from hyperflow.cli.evaluate import CONVENTIONS
 
 ROW = {
     "id": "1", "source": "own cluster", "model": "Llama3.1-8B", "layers": "32", "hidden": "4096", "ffn": "14336",
@@ -75,11 +76,21 @@ def test_evaluate_without_a_table_is_a_usage_error(capsys):
     )
 
 
+EMPTY = {"conventions": CONVENTIONS, "rows": [], "summary": [], "findings": []}
+
+
+def test_money_follows_the_price_of_an_hour(tmp_path, capsys):
+    _, document = run_json(capsys, "evaluate", table(tmp_path), "--price", "2.5")
+    row = document["rows"][0]
+    assert row["money_per_1000_steps"] == pytest.approx(2.5 * row["gpu_hours_per_1000_steps"])
+    assert run_json(capsys, "evaluate", table(tmp_path))[1]["rows"][0]["money_per_1000_steps"] is None
+
+
 def test_evaluate_template_is_a_header_that_evaluate_reads(tmp_path, capsys):
     assert main(["evaluate", "--template"]) == 0
     path = tmp_path / "template.csv"
     path.write_text(capsys.readouterr().out)
-    assert run_json(capsys, "evaluate", str(path)) == (0, {"rows": [], "summary": [], "findings": []})
+    assert run_json(capsys, "evaluate", str(path)) == (0, EMPTY)
 
 
 def test_measured_layers_replace_computed_ones(tmp_path, capsys):

@@ -69,7 +69,13 @@ def test_bad_cells_are_found_by_row_and_column_and_other_rows_are_read(tmp_path)
     ]
 
 
-@pytest.mark.parametrize(("column", "shown"), [("tp", "2.5"), ("pp", "-1"), ("gated_mlp", "yes"), ("heads", "inf")])
+@pytest.mark.parametrize(
+    ("column", "shown"),
+    [
+        ("tp", "2.5"), ("pp", "-1"), ("gated_mlp", "yes"), ("heads", "inf"), ("heads", "5000"), ("layers", "1e9"),
+        ("vocab", "1e300"), ("iter_time_s", "0"), ("pp", "64"),
+    ],
+)  # fmt: skip
 def test_cells_of_the_wrong_kind_are_refused(tmp_path, column, shown):
     got = table(tmp_path, {column: shown})
     assert ("HF601", f"{tmp_path}/runs.csv: row 2, column {column}") in [(f.code, f.where) for f in got.findings]
