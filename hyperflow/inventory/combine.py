@@ -22,9 +22,7 @@ def build_cluster(draft: ClusterDraft) -> tuple[Cluster, list[Finding]]:
     groups = group_nodes(draft.nodes, usable, domains, draft.requests)
     findings += [*left_out, *domain_findings]
     if draft.karmada and draft.karmada.unusable:
-        names = tuple(name for group in groups for name in group.node_names)
-        excluded += (Exclusion(cause=draft.karmada.unusable, nodes=names),) if names else ()
-        groups, usable = (), set[str]()
+        usable = set[str]()
     groups = _with_karmada_free(draft, groups)
     unnamed = {name for name, node in draft.nodes.items() if node.code == "HF316"}
     counted = (usable or unnamed) if draft.nodes else None
@@ -45,7 +43,17 @@ def build_cluster(draft: ClusterDraft) -> tuple[Cluster, list[Finding]]:
         findings += written_findings
         if not topology.hypernodes:
             findings += check_tree(cluster.name, cluster.hypernodes, stated_nodes(cluster) or None)
+    cluster = _without_unusable_groups(cluster)
     return cluster, [*findings, *_remarks(draft, cluster)]
+
+
+def _without_unusable_groups(cluster: Cluster) -> Cluster:
+    """Leave all nodes out where Karmada places nothing."""
+    if not cluster.groups or cluster.karmada is None or not cluster.karmada.unusable:
+        return cluster
+    names = tuple(name for group in cluster.groups for name in group.node_names)
+    exclusion = Exclusion(cause=cluster.karmada.unusable, nodes=names)
+    return cluster.model_copy(update={"groups": (), "excluded": (*cluster.excluded, exclusion)})
 
 
 def _common_region(groups: tuple[NodeGroup, ...]) -> str:

@@ -75,7 +75,7 @@ class Fields:
         value = self.text(key, default)
         if value in choices:
             return value
-        self.fault(key, value, " or ".join(choices), nearest(value, choices))
+        self.fault(key, value, " or ".join(choice for choice in choices if choice), nearest(value, choices))
         return default
 
     def integer(self, key: str, default: int | None = None, *, required: bool = False, least: int = 0) -> int | None:

@@ -1,4 +1,8 @@
+import json
+
 import pytest
+
+from hyperflow.inventory.fleet import read_fleet
 
 
 def cluster_object(name="beijing", models=None, status=None, **spec):
@@ -73,6 +77,19 @@ def test_a_plane_that_lost_a_cluster_leaves_none_of_its_nodes_usable(read, node)
     fleet, _ = read([one, cluster_object(status={"conditions": [{"type": "Ready", "status": "Unknown"}]})])
     assert fleet.clusters[0].groups == ()
     assert fleet.clusters[0].excluded[0].cause == "the cluster is not ready (Ready=Unknown)"
+
+
+def test_a_plane_that_lost_a_cluster_leaves_groups_by_hand_unusable_too(read, tmp_path):
+    written = tmp_path / "fleet.yaml"
+    written.write_text(
+        "schema_version: hyperflow.fleet/v1\n"
+        "clusters: [{name: beijing, groups: [{device: H100, count: 4, devices_per_node: 8}]}]\n"
+    )
+    plane = tmp_path / "plane.json"
+    plane.write_text(json.dumps(cluster_object(status={"conditions": [{"type": "Ready", "status": "False"}]})))
+    fleet, findings = read_fleet([written, plane])
+    assert fleet.clusters[0].nodes_usable == 0
+    assert "HF341" in {finding.code for finding in findings}
 
 
 @pytest.mark.parametrize(
