@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         log = sarif_log([finding for result in results for finding in result.findings])
         sys.stdout.write(json.dumps(log, indent=2, ensure_ascii=False) + "\n")
     elif args.format == "json":
-        findings = [finding for result in results for finding in result.findings if result.verdict != "accepted"]
+        findings = [finding for result in results for finding in result.findings]
         print_json({"documents": [result.as_json() for result in results]}, findings)
     else:
         _print_table(results)

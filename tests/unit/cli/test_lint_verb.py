@@ -49,6 +49,7 @@ def test_a_denial_names_the_server_the_field_and_its_place(tmp_path, lint):
     line = Path(path).read_text().splitlines().index("    action: RestartPartition") + 1
     assert row["findings"][0]["where"] == f"{path}:{line}:5"
     assert row["findings"][0]["rule"] == "policy-action"
+    assert [f["message"] for f in answer["findings"]] == [f["message"] for f in row["findings"]]
 
 
 def test_risky_is_exit_0_and_with_strict_4(tmp_path, lint):
