@@ -8,7 +8,6 @@ from hyperflow.admission.bundle_view import BundleView, JobView, Placed, policy_
 from hyperflow.json_tree import dig, mapping, sequence, text
 
 POLICIES = ("PropagationPolicy", "ClusterPropagationPolicy")
-SHARED_KINDS = ("PriorityClass", "Queue")
 PREEXISTING_QUEUES = ("default", "root")
 AFFINITY_NAME_LIMIT = 32
 

@@ -8,7 +8,6 @@ from hyperflow.json_tree import mapping, sequence, text
 from hyperflow.spec.fleet import TargetVersions
 
 _VERSION = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?(?:[-+](.*))?")
-PRODUCTS = ("volcano", "volcano_global", "karmada")
 
 
 def parse_version(version: str) -> tuple[int, int, int, int] | None:

@@ -34,7 +34,7 @@ def comm_contract(draft: Draft) -> CommContract:
             index=index,
             ranks=ranks,
             bytes_per_step=traffic[kind](ranks),
-            link_class=_link_class(draft, ranks, place),
+            link_class=_link_class(draft, kind, ranks, place),
             clusters=tuple(dict.fromkeys(place(rank) for rank in ranks)),
         )
         for kind in members
@@ -133,13 +133,16 @@ def _rank_places(draft: Draft) -> Callable[[int], str]:
     return clusters.__getitem__
 
 
-def _link_class(draft: Draft, ranks: tuple[int, ...], place: Callable[[int], str]) -> str:
-    if len({place(rank) for rank in (ranks[0], ranks[-1])}) > 1 or len({place(rank) for rank in ranks}) > 1:
+def _link_class(draft: Draft, kind: str, ranks: tuple[int, ...], place: Callable[[int], str]) -> str:
+    """What a group needs: tensor and expert groups want one scale-up domain where they fit, others take the fabric."""
+    if len({place(rank) for rank in ranks}) > 1:
         return "inter-cluster"
     group = next(group for group in draft.groups if group.cluster.name == place(ranks[0]))
-    nodes = node_group_for(group.cluster, group.device, group.devices_per_node)
-    domain = max(nodes.nvlink_domain or 0, group.devices_per_node) if nodes else group.devices_per_node
-    return "scale-up" if ranks[0] // domain == ranks[-1] // domain else "scale-out"
+    pod = group.devices_per_node
+    nodes = node_group_for(group.cluster, group.device, pod)
+    domain = max(nodes.nvlink_domain or 0, pod) if nodes else pod
+    fits_domain = kind in ("tp", "ep") and ranks[-1] - ranks[0] < domain
+    return "scale-up" if fits_domain or ranks[0] // pod == ranks[-1] // pod else "scale-out"
 
 
 def _traffic(draft: Draft) -> dict[str, Callable[[tuple[int, ...]], int]]:

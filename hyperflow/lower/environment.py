@@ -8,7 +8,7 @@ from hyperflow.lower.rendezvous import Rendezvous
 from hyperflow.lower.schedule_file import FILE as SCHEDULE_FILE
 from hyperflow.lower.schedule_file import schedule_csv
 from hyperflow.lower.split_counts import layers_per_stage
-from hyperflow.lower.stage_groups import StageGroup, node_group_for
+from hyperflow.lower.stage_groups import StageGroup
 from hyperflow.lower.storage import CACHE_MOUNT, checkpoint_location, data_location, keeps_cache
 from hyperflow.lower.timeouts import comm_seconds, rendezvous_seconds
 from hyperflow.spec.fleet import Cluster, LinkKind
@@ -135,9 +135,3 @@ def _storage(draft: Draft) -> dict[str, str]:
     paths |= {"HF_CHECKPOINT_PATH": checkpoint.inner} if checkpoint else {}
     paths |= {"HF_DATA_CACHE": CACHE_MOUNT} if keeps_cache(draft.job) else {}
     return paths | ({"HF_HEALTH_REPORT": HEALTH_REPORT} if draft.job.job.guard.health else {})
-
-
-def accelerator_count(cluster: Cluster, group: StageGroup) -> tuple[str, int] | None:
-    """The extended resource that a pod asks for, and how many; None when the cluster has no fitting nodes."""
-    nodes = node_group_for(cluster, group.device, group.devices_per_node)
-    return (nodes.resource, group.devices_per_node) if nodes else None

@@ -57,18 +57,19 @@ def feature_needs(draft: Draft, uses_topology: bool, uses_partitions: bool) -> t
 
     Raises InfeasibleError (HF402) for each cluster or plane whose version lacks it.
     """
-    wanted = (["network-topology"] if uses_topology else []) + (list(PARTITION_FEATURES) if uses_partitions else [])
     needs: list[FeatureNeed] = []
     findings: list[Finding] = []
     places: list[str | None] = [*draft.all_clusters, *([None] if draft.mode != "single" else [])]
     for place in places:
-        for feature in wanted:
-            source = "topology" if feature == "network-topology" else "topology.stage"
-            needs.append(FeatureNeed(product="volcano", feature=feature, cluster=place, needed_by=source))
+        for source, features in (("topology", ("network-topology",)), ("topology.stage", PARTITION_FEATURES)):
+            if not (uses_topology if source == "topology" else uses_partitions):
+                continue
+            wanted = features if place else features[:1]  # the plane keeps the field; scheduling is the member's
+            needs += [FeatureNeed(product="volcano", feature=f, cluster=place, needed_by=source) for f in wanted]
             version = volcano_version(draft, place)
-            plane_keeps = place is None and feature == "safe-partitions"  # a fault of the scheduler, not of the CRD
-            if not has_feature("volcano", feature, version) and not plane_keeps:
-                findings.append(_lacks(draft, place, feature, version, source))
+            lacking = [feature for feature in wanted if not has_feature("volcano", feature, version)]
+            if lacking:
+                findings.append(_lacks(draft, place, lacking[0], wanted[-1], version, source))
     if draft.mode == "hyperjob":
         needs.append(FeatureNeed(product="volcano_global", feature="hyperjob", cluster=None, needed_by="mode"))
         if uses_partitions:
@@ -103,13 +104,14 @@ def assumption_note(draft: Draft) -> tuple[Finding, ...]:
     )
 
 
-def _lacks(draft: Draft, place: str | None, feature: str, version: str, source: str) -> Finding:
+def _lacks(draft: Draft, place: str | None, feature: str, last: str, version: str, source: str) -> Finding:
+    """`last` is the latest of the features needed together; its first version is the one to upgrade to."""
     return Finding(
         code="HF402",
         message=f"{place or 'the plane'} runs Volcano {version}, which lacks {describe_feature('volcano', feature)}",
         where=source,
         got=version,
-        expected=f"{first_version('volcano', feature)} or later",
+        expected=f"{first_version('volcano', last)} or later",
         hint="upgrade it, or leave the topology constraint out",
         span=draft.job.job.sources.get(source),
     )

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from hyperflow.catalog.devices import find_device
 from hyperflow.errors import Finding, InfeasibleError
 from hyperflow.ir.plan import Plan, Stage
 from hyperflow.ir.resolved import ResolvedJob
@@ -55,8 +56,14 @@ def group_stages(job: ResolvedJob, plan: Plan) -> tuple[StageGroup, ...]:
 def node_group_for(cluster: Cluster, device: str, devices_per_node: int) -> NodeGroup | None:
     """The nodes of a cluster that carry the device, else any with enough devices for one pod (a fallback's)."""
     fitting = [group for group in cluster.groups if group.devices_per_node >= devices_per_node]
-    same = [group for group in fitting if group.device == device]
+    same = [group for group in fitting if _catalogue_name(group.device) == _catalogue_name(device)]
     return next(iter(same or fitting), None)
+
+
+def _catalogue_name(device: str) -> str:
+    """The catalogue's key for a device, since a fleet may use an alias of it."""
+    found = find_device(device)
+    return found.name if found else device
 
 
 def telling_label(cluster: Cluster, nodes: NodeGroup) -> dict[str, str]:

@@ -295,6 +295,19 @@ def test_f1_contract_carries_groups_bytes_link_classes_and_storage_with_a_digest
     assert crossing == 2 * 32 * 8192 * 8192 * 2
 
 
+def test_f1_link_classes_follow_pods_scale_up_domains_and_clusters():
+    tiers = [Tier(tier=1, domain_nodes=(18, 18))]
+    where = fleet(cluster("gb200", "GB200", 36, devices=4, nvlink_domain=72, tiers=tiers))
+    manifests = lower(job(where), plan([("gb200", "GB200", [4, 4])], tp=16, dp=4, devices=4))
+    assert {(g.kind, g.link_class) for g in manifests.comm.groups} == {
+        ("tp", "scale-up"),
+        ("dp", "scale-out"),
+        ("pp", "scale-out"),
+    }
+    inside = lower(job(fleet(cluster("a"))), plan([("a", "B200", [8])], tp=2, dp=4))
+    assert {(g.kind, g.link_class) for g in inside.comm.groups} == {("tp", "scale-up"), ("dp", "scale-up")}
+
+
 def test_f2_ranks_are_those_of_the_worked_example():
     groups = rank_groups(plan([("beijing", "B200", [52]), ("shanghai", "H100", [28])], dp=8))
     assert groups["pp"][:2] == [(0, 64), (1, 65)]
