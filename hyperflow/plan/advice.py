@@ -2,13 +2,14 @@
 
 from hyperflow.errors import Finding
 from hyperflow.ir.plan import Plan
+from hyperflow.plan.across import Across
 from hyperflow.plan.checks import span_of
 from hyperflow.plan.pricing import Pricer
 from hyperflow.plan.search import Candidate
 from hyperflow.units import format_seconds
 
 
-def advise(pricer: Pricer, candidate: Candidate, plan: Plan) -> list[Finding]:
+def advise(pricer: Pricer, candidate: Candidate, plan: Plan, across: Across | None) -> list[Finding]:
     """Give the findings on a chosen plan."""
     return [
         *_left_over(pricer, plan),
@@ -16,6 +17,7 @@ def advise(pricer: Pricer, candidate: Candidate, plan: Plan) -> list[Finding]:
         *_slow_links(pricer, plan),
         *_warmup(pricer, candidate, plan),
         *_labels(pricer, plan),
+        *_crossing(pricer, plan, across),
     ]
 
 
@@ -71,7 +73,9 @@ def _warmup(pricer: Pricer, candidate: Candidate, plan: Plan) -> list[Finding]:
     """A plan that would be faster with more micro-batches in flight than Megatron's 1F1B keeps."""
     paced = candidate.paced
     launch = pricer.job.job.launch
-    if paced.hidden_seconds >= paced.seconds * 0.99 or launch is None or launch.kind != "megatron":
+    if plan.shape != "pipeline" or paced.hidden_seconds >= paced.seconds * 0.99:
+        return []
+    if launch is None or launch.kind != "megatron":
         return []
     hidden = format_seconds(paced.hidden_seconds + candidate.overhead_seconds)
     return [
@@ -101,5 +105,23 @@ def _labels(pricer: Pricer, plan: Plan) -> list[Finding]:
             where="@hf.data(at=)",
             span=span_of(pricer.job, "data.at", "data"),
             hint=f"copy the data to {last}, or mount it there",
+        )
+    ]
+
+
+def _crossing(pricer: Pricer, plan: Plan, across: Across | None) -> list[Finding]:
+    """G2: gradients that cross a link without being reduced inside the clusters first."""
+    if plan.shape != "data-parallel" or across is None or across.is_nested or across.dp_inside < 2:
+        return []
+    return [
+        Finding(
+            code="HF220",
+            severity="warning",
+            message="data parallelism crosses clusters with a flat all-reduce",
+            where="@hf.parallel(allreduce=)",
+            span=span_of(pricer.job, "parallel.allreduce", "parallel.dp", "parallel"),
+            got=f"{format_seconds(across.flat_seconds)} a step on the link",
+            expected=f"{format_seconds(across.nested_seconds)} when reduced inside each cluster first",
+            hint='allreduce="hierarchical"',
         )
     ]

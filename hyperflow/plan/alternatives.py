@@ -3,7 +3,7 @@
 from dataclasses import replace
 from itertools import pairwise
 
-from hyperflow.ir.plan import Alternative
+from hyperflow.ir.plan import Alternative, Plan
 from hyperflow.plan.build_plan import build_stages, idle_by_cluster, mean_idle, violations
 from hyperflow.plan.pricing import Pricer
 from hyperflow.plan.problem import Split
@@ -16,10 +16,13 @@ MOST_NEIGHBOURS = 4
 SINGLE_SECONDS = 20.0
 
 
-def list_alternatives(pricer: Pricer, best: Candidate, reordered: Candidate | None) -> tuple[Alternative, ...]:
+def list_alternatives(
+    pricer: Pricer, best: Candidate, reordered: Candidate | None, fastest: Candidate | None
+) -> tuple[Alternative, ...]:
     """Give the alternatives, each priced like the chosen plan and each at most once.
 
-    `reordered` is a plan with the clusters in another order that gains less than the prediction's error.
+    `reordered` is a plan with the clusters in another order that gains less than the prediction's error, `fastest`
+    the fastest one where something else was preferred.
     """
     seen = {best.split.layers}
     found: list[Alternative] = []
@@ -29,6 +32,8 @@ def list_alternatives(pricer: Pricer, best: Candidate, reordered: Candidate | No
             found.append(_priced(pricer, best, name, split))
     moved = sorted(found[1:], key=lambda other: (not other.feasible, other.step_seconds or 0.0, other.name))
     found = [*found[:1], *moved[:MOST_NEIGHBOURS]]
+    if fastest is not None:
+        found.append(describe(pricer, fastest, "fastest", f"what prefer={pricer.job.job.on.prefer} gives up"))
     if reordered is not None:
         reason = "in another order of clusters; the gain is within the prediction's error"
         names = list(dict.fromkeys(reordered.bounded.choice.sites[place].name for place in reordered.split.order))
@@ -89,6 +94,20 @@ def describe(pricer: Pricer, candidate: Candidate, name: str, reason: str) -> Al
         idle_by_cluster=idle_by_cluster(stages),
         feasible=not broken,
         reason=reason,
+    )
+
+
+def as_alternative(plan: Plan, name: str) -> Alternative:
+    """Give a plan that was built and not taken as a row of the choice table."""
+    return Alternative(
+        name=name,
+        clusters=plan.clusters,
+        layers=tuple(stage.layers for stage in plan.stages),
+        step_seconds=plan.step_seconds,
+        idle_fraction=mean_idle(plan.stages),
+        idle_by_cluster=idle_by_cluster(plan.stages),
+        feasible=True,
+        reason="",
     )
 
 

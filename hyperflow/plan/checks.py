@@ -89,13 +89,23 @@ def _indivisible(job: ResolvedJob, keyword: str, message: str, got: str) -> Find
     )
 
 
+def _divides_over_clusters(job: ResolvedJob, sites: Sequence[Site]) -> bool:
+    """Say whether data parallelism across clusters may place what no pipeline can."""
+    parallel = job.job.parallel
+    tp, cp, pp, dp = (1 if d == "auto" else d for d in (parallel.tp, parallel.cp, parallel.pp, parallel.dp))
+    return any(
+        dp % count == 0 and sum(site.stages(tp * cp * dp // count) >= pp for site in sites) >= count
+        for count in range(2, len(sites) + 1)
+    )
+
+
 def _too_many_devices(job: ResolvedJob, sites: Sequence[Site]) -> list[Finding]:
     """HF205: the product of the degrees exceeds what the clusters have in whole stages."""
     parallel = job.job.parallel
     tp, cp, pp, dp = (1 if d == "auto" else d for d in (parallel.tp, parallel.cp, parallel.pp, parallel.dp))
     needed, have = tp * cp * pp * dp, sum(site.devices for site in sites)
     stages = sum(site.stages(tp * cp * dp) for site in sites if fits_domain(site, tp))
-    if needed <= have and pp <= stages:
+    if needed <= have and (pp <= stages or _divides_over_clusters(job, sites)):
         return []
     shown = ", ".join(f"{site.name} {site.devices}" for site in sites)
     product = f"tp={tp} x cp={cp} x pp={pp} x dp={dp} = {needed} devices"

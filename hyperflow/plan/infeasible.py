@@ -51,7 +51,7 @@ def given_findings(pricer: Pricer, candidate: Candidate) -> list[Finding]:
     ]
 
 
-def explain_infeasible(pricer: Pricer, considered: int) -> list[Finding]:
+def explain_infeasible(pricer: Pricer) -> list[Finding]:
     """Give the findings for a job that no choice fits."""
     clusters = [cluster.name for cluster in pricer.job.clusters]
     findings = [
@@ -61,7 +61,7 @@ def explain_infeasible(pricer: Pricer, considered: int) -> list[Finding]:
         message = "no usable cluster holds the data, which the first stage reads"
         findings.append(_no_data(pricer, message, ", ".join(clusters)))
         return findings
-    if not considered or not any(True for _ in _thin_choices(pricer)):
+    if not any(True for _ in _thin_choices(pricer)):
         return [*findings, _nothing_to_choose(pricer)]
     return [*findings, _no_memory(pricer)]
 

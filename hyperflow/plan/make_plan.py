@@ -1,7 +1,8 @@
 """The pass `plan`: from a resolved job to the plan, with its alternatives, proof and reasons."""
 
 import time
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from hyperflow.catalog.calibration import default_calibration
 from hyperflow.errors import Finding, InfeasibleError, raise_errors
@@ -9,93 +10,137 @@ from hyperflow.ir.calibration import Calibration
 from hyperflow.ir.plan import Optimality, Plan
 from hyperflow.ir.profile import Profile
 from hyperflow.ir.resolved import ResolvedJob
+from hyperflow.plan.across import Across, describe_across, plan_across
+from hyperflow.plan.across_plan import build_across
 from hyperflow.plan.advice import advise
-from hyperflow.plan.alternatives import list_alternatives
-from hyperflow.plan.build_plan import Context, build_plan, used_sites
+from hyperflow.plan.alternatives import as_alternative, list_alternatives
+from hyperflow.plan.build_plan import Context, build_plan
 from hyperflow.plan.checks import check_degrees
+from hyperflow.plan.choose import Chosen, choose, follow_policy
 from hyperflow.plan.explain import explain_plan
+from hyperflow.plan.fallbacks import price_fallbacks
 from hyperflow.plan.handmade import place_given_split, read_given_split
 from hyperflow.plan.infeasible import explain_infeasible, given_findings
+from hyperflow.plan.policies import Policy, find_policy
 from hyperflow.plan.pricing import Pricer
-from hyperflow.plan.search import Candidate, SearchResult, rank_choices, search_ranked
 from hyperflow.plan.sites import find_sites
 from hyperflow.plan.split import AGREEMENT, solve_split
 
-SEARCH_WORK = 1_500_000
-SEARCH_SECONDS = 60.0
 CONFIRM_SECONDS = 5.0
+WHOLE_SECONDS = 120.0
+"""A stop for machines far slower than any this was made for; the search itself counts work, not time."""
 
 
-def make_plan(job: ResolvedJob, calibration: Calibration | None = None, profile: Profile | None = None) -> Plan:
+def make_plan(
+    job: ResolvedJob,
+    calibration: Calibration | None = None,
+    profile: Profile | None = None,
+    policies: Mapping[str, Policy] | None = None,
+) -> Plan:
     """Choose clusters, degrees, stages and layers, or check those given, and say why.
 
-    Raises InputError for degrees or layers that cannot be (HF203-HF206), InfeasibleError when nothing fits (HF207,
-    HF208). Warnings and notes are in the plan's `findings`.
+    Raises InputError for degrees, layers or policies that cannot be (HF203-HF206, HF219), InfeasibleError when
+    nothing fits (HF207, HF208, HF210, HF211). Warnings and notes are in the plan's `findings`.
     """
-    start = time.monotonic()
+    deadline = time.monotonic() + WHOLE_SECONDS
     sites = find_sites(job)
     findings = check_degrees(job, sites)
     pricer = Pricer(job=job, calibration=calibration or default_calibration(), sites=sites, profile=profile)
+    name = job.job.parallel.policy
+    policy = find_policy(job, name, policies or {}) if name is not None else None
     if job.job.parallel.layers is not None:
-        given = read_given_split(job, findings)
-        candidate = place_given_split(pricer, given)
-        findings += given_findings(pricer, candidate)
-        raise_errors(findings, InfeasibleError)
-        optimal = Optimality(proven=False, bound_seconds=0.0, gap=1.0, solver="given by hand", solve_seconds=0.0)
-        return _finish(pricer, candidate, optimal, findings, considered=1, by="hand")
+        chosen = _given(pricer, findings)
+        return _finish(pricer, _Ending(chosen=chosen, across=None, by="hand", findings=findings, deadline=deadline))
     raise_errors(findings)
-    result, reordered = _search_orders(pricer)
-    if result.best is None:
-        raise InfeasibleError([*findings, *explain_infeasible(pricer, result.considered)])
-    candidate, solver = (
-        result.best,
-        solve_split(result.best.problem, seconds=SEARCH_SECONDS, confirmation_seconds=CONFIRM_SECONDS).solver,
-    )
-    bound = min(result.bound_seconds, candidate.step_seconds)
-    proven = not result.stopped and bound >= candidate.step_seconds * (1 - AGREEMENT)
-    optimal = Optimality(
+    chosen = choose(pricer, deadline)
+    if chosen is None:
+        across = plan_across(pricer, deadline)
+        if across is None:
+            raise InfeasibleError([*findings, *explain_infeasible(pricer)])
+        return _only_across(pricer, across, findings)
+    if name is not None and policy is not None:
+        chosen = follow_policy(pricer, chosen, name, policy)
+        findings += given_findings(pricer, chosen.candidate)
+        raise_errors(findings, InfeasibleError)
+        ending = _Ending(chosen=chosen, across=None, by=f"the policy {name}", findings=findings, deadline=deadline)
+        return _finish(pricer, ending)
+    across = plan_across(pricer, deadline) if job.job.on.prefer in ("fastest", "cheapest") else None
+    return _finish(pricer, _Ending(chosen=chosen, across=across, by="solver", findings=findings, deadline=deadline))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ending:
+    """All that a plan is made of at last."""
+
+    chosen: Chosen
+    across: Across | None
+    by: str
+    findings: list[Finding]
+    deadline: float
+
+
+def _given(pricer: Pricer, findings: list[Finding]) -> Chosen:
+    candidate = place_given_split(pricer, read_given_split(pricer.job, findings))
+    findings += given_findings(pricer, candidate)
+    raise_errors(findings, InfeasibleError)
+    return Chosen(candidate=candidate, reordered=None, bound_seconds=0.0, proven=False, considered=1)
+
+
+def _optimality(ending: _Ending, started: float) -> Optimality:
+    chosen, step = ending.chosen, ending.chosen.candidate.step_seconds
+    if ending.by != "solver":
+        return Optimality(proven=False, bound_seconds=0.0, gap=1.0, solver=f"given by {ending.by}", solve_seconds=0.0)
+    solved = solve_split(chosen.candidate.problem, seconds=CONFIRM_SECONDS, confirmation_seconds=CONFIRM_SECONDS)
+    bound = min(chosen.bound_seconds, step)
+    proven = chosen.proven and bound >= step * (1 - AGREEMENT)
+    return Optimality(
         proven=proven,
-        bound_seconds=candidate.step_seconds if proven else bound,
-        gap=0.0 if proven else 1 - bound / candidate.step_seconds,
-        solver=solver,
-        solve_seconds=time.monotonic() - start,
+        bound_seconds=step if proven else bound,
+        gap=0.0 if proven else 1 - bound / step,
+        solver=solved.solver,
+        solve_seconds=time.monotonic() - started,
     )
-    return _finish(pricer, candidate, optimal, findings, considered=result.considered, by="solver", reordered=reordered)
 
 
-def _search_orders(pricer: Pricer) -> tuple[SearchResult, Candidate | None]:
-    """Search the declared order of clusters and every other one.
-
-    Another order is taken where it beats the declared one by more than the prediction's own error; a lesser gain is
-    given back beside it, as an alternative.
-    """
-    ranked = rank_choices(pricer)
-    declared = search_ranked(pricer, ranked, SEARCH_WORK, SEARCH_SECONDS, declared_order=True)
-    if len(pricer.sites) < 2:
-        return declared, None
-    free = search_ranked(pricer, ranked, SEARCH_WORK, SEARCH_SECONDS)
-    if declared.best is None or free.best is None:
-        return (declared if free.best is None else free), None
-    error = max(pricer.costs(site, free.best.bounded.settings).relative_error_80 for site in used_sites(free.best))
-    if free.best.step_seconds * (1 + error) < declared.best.step_seconds:
-        return free, None
-    better = free.best.step_seconds < declared.best.step_seconds * (1 - AGREEMENT)
-    return declared, free.best if better else None
-
-
-def _finish(
-    pricer: Pricer,
-    candidate: Candidate,
-    optimal: Optimality,
-    findings: list[Finding],
-    *,
-    considered: int,
-    by: str,
-    reordered: Candidate | None = None,
-) -> Plan:
-    alternatives = list_alternatives(pricer, candidate, reordered)
-    context = Context(alternatives=alternatives, fallbacks=(), optimal=optimal, why=())
-    plan = build_plan(pricer, candidate, context)
-    why = explain_plan(plan, standard_seconds=candidate.standard_step_seconds, considered=considered, by=by)
-    found = (*findings, *advise(pricer, candidate, plan))
+def _finish(pricer: Pricer, ending: _Ending) -> Plan:
+    chosen, across = ending.chosen, ending.across
+    optimal = _optimality(ending, ending.deadline - WHOLE_SECONDS)
+    fallbacks = price_fallbacks(pricer, chosen.candidate, ending.deadline)
+    rows = list_alternatives(pricer, chosen.candidate, chosen.reordered, chosen.fastest)
+    takes_across = (
+        across is not None
+        and pricer.job.job.on.prefer == "fastest"
+        and across.step_seconds < chosen.candidate.step_seconds * (1 - AGREEMENT)
+    )
+    if across is not None and not takes_across:
+        rows = (*rows, describe_across(across))
+    context = Context(alternatives=rows, fallbacks=fallbacks.rows, optimal=optimal, why=())
+    plan = build_plan(pricer, chosen.candidate, context)
+    if across is not None and takes_across:
+        plan = _across_instead(pricer, across, plan, context)
+    why = explain_plan(
+        plan, standard_seconds=chosen.candidate.standard_step_seconds, considered=chosen.considered, by=ending.by
+    )
+    found = (*ending.findings, *fallbacks.findings, *advise(pricer, chosen.candidate, plan, across))
     return replace(plan, why=why, findings=found)
+
+
+def _across_instead(pricer: Pricer, across: Across, pipeline: Plan, context: Context) -> Plan:
+    """Data parallelism across clusters wins; the best pipeline becomes an alternative."""
+    step = across.step_seconds
+    bound = min(context.optimal.bound_seconds, step)
+    optimal = replace(context.optimal, proven=False, bound_seconds=bound, gap=1 - bound / step)
+    rows = (as_alternative(pipeline, "pipeline across clusters"), *context.alternatives)
+    return build_across(pricer, across, replace(context, alternatives=rows, optimal=optimal))
+
+
+def _only_across(pricer: Pricer, across: Across, findings: list[Finding]) -> Plan:
+    """No pipeline can hold the degrees, data parallelism across clusters can."""
+    step, first = across.step_seconds, across.replicas[0]
+    optimal = Optimality(proven=False, bound_seconds=0.0, gap=1.0, solver="exact search", solve_seconds=0.0)
+    optimal = replace(
+        optimal, bound_seconds=min(step, first.bound_seconds), gap=1 - min(step, first.bound_seconds) / step
+    )
+    plan = build_across(pricer, across, Context(alternatives=(), fallbacks=(), optimal=optimal, why=()))
+    why = explain_plan(plan, standard_seconds=plan.step_seconds, considered=1, by="solver")
+    return replace(plan, why=why, findings=(*findings, *advise(pricer, first, plan, across)))

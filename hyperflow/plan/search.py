@@ -2,26 +2,32 @@
 
 import heapq
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from hyperflow.ir.plan import Degrees
 from hyperflow.plan.best import PROOF, search_exact
 from hyperflow.plan.bounds import Bounded, bound_choice, sharpen
-from hyperflow.plan.choices import list_choices
+from hyperflow.plan.choices import Choice, list_choices
 from hyperflow.plan.exact import Budget
+from hyperflow.plan.preference import hourly_price
 from hyperflow.plan.pricing import Pricer
 from hyperflow.plan.problem import Objective, Split, SplitProblem
 from hyperflow.plan.warmup import Paced, pace
 
 CANDIDATE_WORK = 400_000
+MOST_PRICED_SITES = 6
 CHOICE_WORK = 100
 """What ranking or bounding one choice counts as."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A solved choice: the problem with its order fixed, the split, its pace, the step and what is proven of it."""
+    """A solved choice: the problem with its order fixed, the split, its pace, the step and what is proven of it.
+
+    `value` is what the search makes small: the step, or its price.
+    """
 
     bounded: Bounded
     problem: SplitProblem
@@ -30,6 +36,7 @@ class Candidate:
     step_seconds: float
     overhead_seconds: float
     bound_seconds: float
+    value: float = 0.0
 
     @property
     def standard_step_seconds(self) -> float:
@@ -71,11 +78,12 @@ def search_ranked(
     """Search choices that are bounded already."""
     deadline = time.monotonic() + seconds
     budget = Budget(deadline=deadline, work=work)
-    heap = [(bounded.bound_seconds, number, False, bounded) for number, bounded in enumerate(ranked)]
+    worth = _worth(pricer)
+    heap = [(worth(bounded, bounded.bound_seconds), number, False, bounded) for number, bounded in enumerate(ranked)]
     heapq.heapify(heap)
     considered, solved, best = len(heap), 0, None
     closed: list[float] = []
-    while heap and not (best is not None and heap[0][0] >= best.step_seconds * (1 - PROOF)):
+    while heap and not (best is not None and heap[0][0] >= best.value * (1 - PROOF)):
         if budget.work < 0 and best is not None:
             break
         _, number, sharp, bounded = heapq.heappop(heap)
@@ -83,23 +91,44 @@ def search_ranked(
         if not sharp:
             sharper = sharpen(pricer, bounded)
             if sharper is not None:
-                heapq.heappush(heap, (sharper.bound_seconds, number, True, sharper))
+                heapq.heappush(heap, (worth(sharper, sharper.bound_seconds), number, True, sharper))
             continue
         solved += 1
         share = Budget(deadline=deadline, work=CANDIDATE_WORK)
         candidate, bound = solve_choice(pricer, bounded, share, declared_order)
         budget.work -= CANDIDATE_WORK - max(0.0, share.work)
-        closed.append(bound)
-        if candidate is not None and (best is None or candidate.step_seconds < best.step_seconds * (1 - PROOF)):
-            best = candidate
-    bounds = [*closed, *([heap[0][0]] if heap else []), *([best.step_seconds] if best else [])]
+        closed.append(worth(bounded, bound))
+        if candidate is not None:
+            candidate = replace(candidate, value=_value(pricer, candidate))
+            if best is None or candidate.value < best.value * (1 - PROOF):
+                best = candidate
+    bounds = [*closed, *([heap[0][0]] if heap else []), *([best.value] if best else [])]
     return SearchResult(
         best=best,
-        bound_seconds=min(bounds, default=float("inf")),
+        bound_seconds=min(bounds, default=float("inf")) / (best.value / best.step_seconds if best else 1.0),
         considered=considered,
         solved=solved,
-        stopped=bool(heap) and best is not None and heap[0][0] < best.step_seconds * (1 - PROOF),
+        stopped=bool(heap) and best is not None and heap[0][0] < best.value * (1 - PROOF),
     )
+
+
+def _worth(pricer: Pricer) -> Callable[[Bounded, float], float]:
+    """From a bound on the step to a bound on what the search makes small."""
+    if pricer.job.job.on.prefer != "cheapest":
+        return lambda _, seconds: seconds
+    return lambda bounded, seconds: (
+        seconds
+        * bounded.stages
+        * bounded.choice.degrees.devices_per_stage
+        * min(hourly_price(site) for site in bounded.choice.sites)
+    )
+
+
+def _value(pricer: Pricer, candidate: Candidate) -> float:
+    if pricer.job.job.on.prefer != "cheapest":
+        return candidate.step_seconds
+    sites, devices = candidate.bounded.choice.sites, candidate.bounded.choice.degrees.devices_per_stage
+    return candidate.step_seconds * devices * sum(hourly_price(sites[place]) for place in candidate.split.order)
 
 
 def rank_choices(pricer: Pricer) -> list[Bounded]:
@@ -107,12 +136,23 @@ def rank_choices(pricer: Pricer) -> list[Bounded]:
     job = pricer.job
     fixed = job.job.parallel.pp
     ranked: list[Bounded] = []
-    for choice in list_choices(job, pricer.sites):
+    for choice in _choices(pricer):
         most = min(choice.most_stages, job.model.num_layers)
         counts = list(range(1, most + 1)) if fixed == "auto" else [fixed] * (fixed <= most)
         if counts:
             ranked += bound_choice(pricer, choice, counts)
     return ranked
+
+
+def _choices(pricer: Pricer) -> Iterator[Choice]:
+    """The choices; where price counts, each also over fewer sites, since the fastest sites need not be the cheapest."""
+    for choice in list_choices(pricer.job, pricer.sites):
+        yield choice
+        if pricer.job.job.on.prefer == "cheapest" and len(choice.sites) <= MOST_PRICED_SITES:
+            for count in range(1, len(choice.sites)):
+                for places in combinations(range(len(choice.sites)), count):
+                    sites = tuple(choice.sites[place] for place in places)
+                    yield replace(choice, sites=sites, copies=tuple(choice.copies[place] for place in places))
 
 
 def solve_choice(

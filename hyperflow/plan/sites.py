@@ -44,7 +44,19 @@ class Site:
 
 
 def find_sites(job: ResolvedJob) -> tuple[Site, ...]:
-    """Give the sites of the candidate clusters, in the user's order."""
+    """Give the sites that a plan may use, in the user's order: all but those named as fallbacks only."""
+    first = {name for cluster in job.clusters for name in (cluster.name,) if fallbacks_of(job, cluster.name)}
+    spare = {name for names in job.job.fallback.values() for name in names} - first
+    return tuple(site for site in all_sites(job) if site.cluster not in spare)
+
+
+def fallbacks_of(job: ResolvedJob, cluster: str) -> tuple[str, ...]:
+    """The fallbacks of a cluster in order; a keyword may write its name with underscores."""
+    return job.job.fallback.get(cluster) or job.job.fallback.get(cluster.replace("-", "_")) or ()
+
+
+def all_sites(job: ResolvedJob) -> tuple[Site, ...]:
+    """Give the sites of all candidate clusters, in the user's order."""
     return tuple(
         _site(job, cluster, group)
         for cluster in job.clusters

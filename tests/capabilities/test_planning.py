@@ -5,7 +5,7 @@ import pytest
 from hyperflow.errors import InfeasibleError, InputError
 from hyperflow.plan.make_plan import make_plan
 from hyperflow.spec.training_job import Data
-from tests.plan_jobs import cluster, decoder, link, resolved, two_cities
+from tests.plan_jobs import cluster, decoder, link, resolved, seventy, two_cities
 
 
 def test_b2_and_b3_auto_gives_six_and_two():
@@ -107,3 +107,105 @@ def test_f3_layers_by_hand_do_not_move_stage_0_away_from_the_data():
 def test_h9_degrees_must_fit_the_devices():
     with pytest.raises(InputError, match="HF205"):
         make_plan(two_cities(pp=2, dp=2))
+
+
+def test_b10_a_policy_is_honoured_and_named():
+    plan = make_plan(two_cities(policy="half"), policies={"half": lambda layers, stages: [layers // 2] * 2})
+    assert [s.layers for s in plan.stages] == [4, 4]
+    assert plan.why[-1] == "the split was given by the policy half; no solver ran"
+    assert [s.layers for s in make_plan(two_cities(policy="even")).stages] == [4, 4]
+
+
+def test_b11_a_drained_cluster_changes_the_plan():
+    def plan(free):
+        clusters = [cluster("a", "B200", 1, group={"free_devices": free}), cluster("b", "H100", 1)]
+        return make_plan(resolved(clusters, [link("a", "b")], decoder()))
+
+    assert plan(8).clusters == ("a", "b")
+    assert plan(0).clusters == ("b",)
+
+
+def three_cities(fallback, **parallel):
+    clusters = [
+        cluster("beijing", "B200", 8),
+        cluster("shanghai", "H100", 8),
+        cluster("chengdu", "A100", 8),
+        cluster("wuhan", "H100", 8),
+    ]
+    names = [c.name for c in clusters]
+    links = [link(a, b, gbps=400) for i, a in enumerate(names) for b in names[i + 1 :]]
+    degrees = {"dp": 4, "pp": 4, "global_batch_size": 256, **parallel}
+    return resolved(clusters, links, decoder(80), parallel=degrees, fallback=fallback)
+
+
+def test_c2_and_c3_fallbacks_are_priced_in_order_and_a_bad_one_is_warned_about():
+    plan = make_plan(three_cities({"shanghai": ("wuhan", "chengdu")}))
+    assert set(plan.clusters) == {"beijing", "shanghai"}
+    assert [set(f.clusters) for f in plan.fallbacks] == [{"beijing", "wuhan"}, {"beijing", "chengdu"}]
+    same, worse = plan.fallbacks
+    assert same.step_seconds == pytest.approx(plan.step_seconds)
+    assert worse.step_seconds > 1.05 * worse.resolved_step_seconds
+    assert sum(worse.resolved_layers) == 80
+    warned = [f.message for f in plan.findings if f.code == "HF217"]
+    assert len(warned) == 1
+    assert warned[0].startswith("fallback chengdu keeps a split made for other devices: ")
+    assert warned[0].endswith(" would take")
+
+
+def test_c2_a_fallback_that_cannot_take_the_stages_is_said():
+    plan = make_plan(three_cities({"shanghai": ("nowhere",)}))
+    assert [f.message for f in plan.findings if f.code == "HF218"] == [
+        "fallback nowhere cannot take the stages: the fleet has no usable cluster of that name"
+    ]
+    assert plan.fallbacks == ()
+
+
+def test_c6_one_inventory_gives_two_answers():
+    def chosen(prefer):
+        clusters = [cluster("large", "H100", 16), cluster("small", "H100", 3)]
+        job = resolved(clusters, [link("large", "small")], decoder(), parallel={"pp": 2}, on={"prefer": prefer})
+        return make_plan(job).clusters
+
+    assert (chosen("binpack"), chosen("idle")) == (("small",), ("large",))
+
+
+def test_c6_cheapest_takes_the_cheaper_devices_and_shows_the_fastest():
+    clusters = [
+        cluster("dear", "B200", 1, price_per_device_hour=12.0),
+        cluster("cheap", "H100", 1, price_per_device_hour=2.0),
+    ]
+    plan = make_plan(resolved(clusters, [link("dear", "cheap")], decoder(), on={"prefer": "cheapest"}))
+    assert plan.clusters == ("cheap",)
+    fastest = next(a for a in plan.alternatives if a.name == "fastest")
+    assert fastest.step_seconds < plan.step_seconds
+    assert fastest.reason == "what prefer=cheapest gives up"
+
+
+def twins(gbps, **parallel):
+    clusters = [cluster("a", "H100", 2), cluster("b", "H100", 2)]
+    degrees = {"pp": 1, "dp": 4, "global_batch_size": 64, **parallel}
+    return resolved(clusters, [link("a", "b", gbps=gbps, rtt_ms=1)], decoder(8), parallel=degrees)
+
+
+def test_b7_and_g1_hierarchical_all_reduce_sends_less_by_the_ranks_inside():
+    flat, nested = make_plan(twins(3200)), make_plan(twins(3200, allreduce="hierarchical"))
+    assert (flat.shape, nested.shape) == ("data-parallel", "data-parallel")
+    sent = [next(x.bytes_per_step for x in p.links if x.purpose == "dp") for p in (flat, nested)]
+    assert sent[0] == pytest.approx(2 * sent[1])
+    assert sent[1] == pytest.approx(4 * nested.total_parameters)
+    assert [(s.cluster, s.replica, s.node_rank_offset) for s in nested.stages] == [("a", 0, 0), ("b", 1, 2)]
+    assert nested.degrees.dp == 4 and sum(s.nodes * 8 for s in nested.stages) == nested.degrees.world_size
+
+
+def test_g2_flat_all_reduce_over_a_link_is_warned_about_with_seconds():
+    warned = [f for f in make_plan(twins(3200)).findings if f.code == "HF220"]
+    assert [f.message for f in warned] == ["data parallelism crosses clusters with a flat all-reduce"]
+    assert warned[0].got is not None and warned[0].got.endswith(" a step on the link")
+    assert [f for f in make_plan(twins(3200, allreduce="hierarchical")).findings if f.code == "HF220"] == []
+
+
+def test_b7_the_losing_shape_stands_in_the_table():
+    plan = make_plan(seventy())
+    row = next(a for a in plan.alternatives if a.name.startswith("data parallel across"))
+    assert row.step_seconds > plan.step_seconds
+    assert "hierarchical" in row.reason

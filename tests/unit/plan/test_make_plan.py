@@ -76,7 +76,7 @@ def test_b1_layers_by_hand_run_no_solver(monkeypatch):
     def fail(*_, **__):
         raise AssertionError("a solver ran")
 
-    monkeypatch.setattr("hyperflow.plan.make_plan.search_ranked", fail)
+    monkeypatch.setattr("hyperflow.plan.choose.search_ranked", fail)
     monkeypatch.setattr("hyperflow.plan.make_plan.solve_split", fail)
     monkeypatch.setattr("hyperflow.plan.alternatives.search_choices", lambda *_: make_result())
     plan = make_plan(two_cities(layers={"beijing": 5, "shanghai": 3}))
@@ -233,7 +233,7 @@ def test_megatron_is_told_that_it_cannot_hide_the_link():
 
 def test_stages_whose_pods_would_differ_in_size_are_not_mixed():
     clusters = [cluster("a", "H100", 1), cluster("b", "H100", 2, per_node=4)]
-    job = resolved(clusters, [link("a", "b")], decoder(), parallel={"tp": 4, "dp": 2, "pp": 2})
+    job = resolved(clusters, [link("a", "b")], decoder(), parallel={"tp": 4, "cp": 2, "pp": 2})
     with pytest.raises(InfeasibleError) as caught:
         make_plan(job)
     finding = caught.value.findings[0]
@@ -255,3 +255,51 @@ def test_another_order_is_taken_only_for_more_than_the_error_of_the_prediction()
 def test_stages_smaller_than_a_node_share_it():
     plan = make_plan(resolved([cluster("a", "H100", 1)], [], decoder(), parallel={"tp": 2, "pp": 4, "dp": 1}))
     assert [(s.nodes, s.node_rank_offset) for s in plan.stages] == [(1, 0), (1, 1), (1, 2), (1, 3)]
+
+
+def test_an_unknown_policy_is_refused_with_the_known_ones():
+    with pytest.raises(InputError) as caught:
+        make_plan(two_cities(policy="evn"))
+    finding = caught.value.findings[0]
+    assert (finding.code, finding.message, finding.hint) == (
+        "HF219",
+        'there is no split policy "evn"',
+        'did you mean "even"?',
+    )
+
+
+@pytest.mark.parametrize("answer", [(4, 5), (8,), (8, 0), None, "44", (4.0, 4.0)])
+def test_a_policy_that_gives_no_split_is_refused(answer):
+    with pytest.raises(InputError) as caught:
+        make_plan(two_cities(policy="mine"), policies={"mine": lambda layers, stages: answer})
+    finding = caught.value.findings[0]
+    assert (finding.code, finding.message) == ("HF219", 'the policy "mine" gave no split')
+    assert finding.expected == "2 numbers of at least 1 that add up to 8"
+
+
+def test_a_measured_profile_replaces_the_computed_times():
+    from hyperflow.ir.profile import MeasuredLayer, Profile
+
+    slow = MeasuredLayer(
+        device="B200-SXM", tp=8, micro_batch_size=1, layer=None, forward_seconds=0.02, backward_seconds=0.04
+    )
+    plan = make_plan(two_cities(pp=2), profile=Profile(layers=(slow,)))
+    assert plan.stages[[s.cluster for s in plan.stages].index("beijing")].layers < 4
+
+
+def test_the_quota_of_the_queue_and_free_devices_bound_the_plan():
+    quota = [
+        cluster("a", "H100", 4, quotas={"default": {"nvidia.com/gpu": 16}}),
+        cluster("b", "H100", 4, group={"free_devices": 15}),
+    ]
+    plan = make_plan(resolved(quota, [link("a", "b")], decoder(), parallel={"dp": "auto"}))
+    taken = {name: sum(s.nodes * 8 for s in plan.stages if s.cluster == name) for name in ("a", "b")}
+    assert taken["a"] <= 16 and taken["b"] <= 8
+
+
+def test_a_link_curve_replaces_bandwidth_and_latency():
+    clusters = [cluster("a", "B200", 1), cluster("b", "H100", 1)]
+    size = 2 * 8192 * 8192
+    curve = link("a", "b", curve=((size / 2, 0.001), (size * 1.5, 0.003)))
+    plan = make_plan(resolved(clusters, [curve], decoder(), parallel={"pp": 2}))
+    assert plan.links[0].seconds_per_microbatch == pytest.approx(0.002)

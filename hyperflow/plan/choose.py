@@ -1,0 +1,106 @@
+"""Which candidate becomes the plan: the search under the user's preference, or a policy's split."""
+
+import time
+from dataclasses import dataclass, replace
+
+from hyperflow.plan.build_plan import used_sites
+from hyperflow.plan.policies import Policy, PolicyStage, ask_policy
+from hyperflow.plan.preference import order_subsets, with_sites
+from hyperflow.plan.pricing import Pricer
+from hyperflow.plan.problem import Split
+from hyperflow.plan.search import Candidate, SearchResult, price_candidate, rank_choices, search_ranked
+from hyperflow.plan.split import AGREEMENT
+
+SEARCH_WORK = 1_500_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """The candidate with its proof.
+
+    Only the fastest plan is ever proven: of the stages on each site the search minimises the step, not its price.
+    `reordered` is a better plan with the clusters in another order that gains less than the prediction's error,
+    `fastest` the fastest plan where the preference is another.
+    """
+
+    candidate: Candidate
+    bound_seconds: float
+    proven: bool
+    considered: int
+    reordered: Candidate | None = None
+    fastest: Candidate | None = None
+
+
+def choose(pricer: Pricer, deadline: float) -> Chosen | None:
+    """Search under `prefer=`; None when nothing fits."""
+    prefer = pricer.job.job.on.prefer
+    if prefer == "fastest":
+        return _search_orders(pricer, deadline)
+    on = pricer.job.job.on.model_copy(update={"prefer": "fastest"})
+    plain = replace(pricer, job=replace(pricer.job, job=pricer.job.job.model_copy(update={"on": on})))
+    fastest = _search_orders(plain, deadline)
+    if fastest is None or len(pricer.sites) < 2:
+        return fastest
+    chosen = _search_orders(pricer, deadline) if prefer == "cheapest" else _first_subset(plain, pricer, deadline)
+    if chosen is None or chosen.candidate.step_seconds <= fastest.candidate.step_seconds * (1 + AGREEMENT):
+        return fastest if chosen is None else chosen
+    return replace(chosen, fastest=fastest.candidate)
+
+
+def _first_subset(plain: Pricer, pricer: Pricer, deadline: float) -> Chosen | None:
+    """The fastest plan on the first subset of clusters, in order of preference, that can run the job."""
+    for sites in order_subsets(pricer):
+        chosen = _search_orders(with_sites(plain, sites), deadline)
+        if chosen is not None:
+            return chosen
+    return None
+
+
+def _search_orders(pricer: Pricer, deadline: float) -> Chosen | None:
+    """Search the declared order of clusters and every other one.
+
+    Another order is taken where it beats the declared one by more than the prediction's own error; a lesser gain is
+    given back beside it, as an alternative.
+    """
+    ranked = rank_choices(pricer)
+    seconds = max(1.0, deadline - time.monotonic())
+    declared = search_ranked(pricer, ranked, SEARCH_WORK, seconds, declared_order=True)
+    if len(pricer.sites) < 2:
+        return _as_chosen(declared, None)
+    free = search_ranked(pricer, ranked, SEARCH_WORK, seconds)
+    if declared.best is None or free.best is None:
+        return _as_chosen(declared if free.best is None else free, None)
+    error = max(pricer.costs(site, free.best.bounded.settings).relative_error_80 for site in used_sites(free.best))
+    if free.best.value * (1 + error) < declared.best.value:
+        return _as_chosen(free, None)
+    better = free.best.value < declared.best.value * (1 - AGREEMENT)
+    return _as_chosen(declared, free.best if better else None)
+
+
+def _as_chosen(result: SearchResult, reordered: Candidate | None) -> Chosen | None:
+    if result.best is None:
+        return None
+    return Chosen(
+        candidate=result.best,
+        bound_seconds=result.bound_seconds,
+        proven=not result.stopped and result.best.value == result.best.step_seconds,
+        considered=result.considered,
+        reordered=reordered,
+    )
+
+
+def follow_policy(pricer: Pricer, chosen: Chosen, name: str, policy: Policy) -> Chosen:
+    """Put a policy's split on the chosen clusters, order and degrees."""
+    best, settings = chosen.candidate, chosen.candidate.bounded.settings
+    stages = [
+        PolicyStage(
+            cluster=site.cluster,
+            device=site.device,
+            layer_seconds=tuple(layer.seconds for layer in pricer.costs(site, settings).layers),
+            memory_bytes=pricer.costs(site, settings).memory_limit_bytes,
+        )
+        for site in (best.bounded.choice.sites[place] for place in best.split.order)
+    ]
+    layers = ask_policy(pricer.job, name, policy, stages)
+    split = Split(order=best.split.order, layers=layers)
+    return replace(chosen, candidate=price_candidate(pricer, best.bounded, best.problem, split), proven=False)
