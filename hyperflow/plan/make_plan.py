@@ -46,8 +46,8 @@ def make_plan(
     sites = find_sites(job)
     findings = check_degrees(job, sites)
     pricer = Pricer(job=job, calibration=calibration or default_calibration(), sites=sites, profile=profile)
-    name = job.job.parallel.policy
-    policy = find_policy(job, name, policies or {}) if name is not None else None
+    asked = job.job.parallel.policy
+    name, policy = (None, None) if asked is None else find_policy(job, asked, policies or {})
     if job.job.parallel.layers is not None:
         chosen = _given(pricer, findings)
         return _finish(pricer, _Ending(chosen=chosen, across=None, by="hand", findings=findings, deadline=deadline))

@@ -37,8 +37,14 @@ def even_policy(num_layers: int, stages: Sequence[PolicyStage]) -> tuple[int, ..
     return tuple(each + (i < rest) for i in range(len(stages)))
 
 
-def find_policy(job: ResolvedJob, name: str, given: Mapping[str, Policy]) -> Policy:
-    """Look a policy up; raises InputError (HF219) when there is none of that name."""
+def find_policy(job: ResolvedJob, asked: str | Policy, given: Mapping[str, Policy]) -> tuple[str, Policy]:
+    """Give the name and the policy that was asked for; raises InputError (HF219) when there is none of that name."""
+    if not isinstance(asked, str):
+        return getattr(asked, "__name__", "given"), asked
+    return asked, _named_policy(job, asked, given)
+
+
+def _named_policy(job: ResolvedJob, name: str, given: Mapping[str, Policy]) -> Policy:
     if name in given:
         return given[name]
     if name == "even":

@@ -114,6 +114,8 @@ def test_b10_a_policy_is_honoured_and_named():
     assert [s.layers for s in plan.stages] == [4, 4]
     assert plan.why[-1] == "the split was given by the policy half; no solver ran"
     assert [s.layers for s in make_plan(two_cities(policy="even")).stages] == [4, 4]
+    called = make_plan(two_cities(policy=lambda layers, stages: (7, 1)))
+    assert [s.layers for s in called.stages] == [7, 1]
 
 
 def test_b11_a_drained_cluster_changes_the_plan():
