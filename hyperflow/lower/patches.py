@@ -84,6 +84,13 @@ def patch_story(draft: Draft) -> tuple[str, ...]:
     return tuple(f"user patch: {patch.path} = {patch.value!r}" for patch in draft.job.job.patches)
 
 
+def guilty_patch(draft: Draft, message: str) -> Patch | None:
+    """The patch that a message speaks of: the one whose last field it names, else the only one."""
+    patches = draft.job.job.patches
+    named = [patch for patch in patches if re.split(r"[.\[]", patch.path.rstrip(']"'))[-1] in message]
+    return named[0] if named else patches[0] if len(patches) == 1 else None
+
+
 def _fault(draft: Draft, patch: Patch, index: int, reason: str) -> InputError:
     return InputError(
         Finding(
@@ -92,6 +99,6 @@ def _fault(draft: Draft, patch: Patch, index: int, reason: str) -> InputError:
             where=f"patch[{index}]",
             got=patch.path,
             expected='a path such as pod.spec.serviceAccountName or job[beijing].plugins["env"]',
-            span=draft.job.job.sources.get(f"patches.{index}"),
+            span=draft.job.job.sources.get(f"patch.{patch.path}"),
         )
     )

@@ -5,13 +5,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from hyperflow.errors import Finding, InputError, raise_errors
+from hyperflow.errors import Finding, InputError, SourceSpan, raise_errors
 from hyperflow.k8s.record import ObjectMeta
 from hyperflow.k8s.volcano import JobSpec, VolcanoJob
 from hyperflow.lower.draft import TASK_NAME, Draft
 from hyperflow.lower.launch import LaunchRecipe
 from hyperflow.lower.lifecycle import job_policies, max_retry
-from hyperflow.lower.patches import apply_patches
+from hyperflow.lower.patches import apply_patches, guilty_patch
 from hyperflow.lower.pod import pod_template
 from hyperflow.lower.rendezvous import Rendezvous
 from hyperflow.lower.stage_groups import StageGroup
@@ -59,7 +59,7 @@ def job_spec(
     try:
         typed = JobSpec.model_validate(patched)
     except ValidationError as error:
-        raise InputError([_invalid(draft, dict(fault)) for fault in error.errors(include_url=False)]) from None
+        raise InputError([_invalid(draft, fault) for fault in _own_faults(error)]) from None
     raise_errors(_check_patched(draft, typed))
     return typed
 
@@ -98,6 +98,7 @@ def _check_patched(draft: Draft, spec: JobSpec) -> list[Finding]:
                 got=f"minAvailable {spec.min_available}",
                 expected="minAvailable equal to replicas, or partitions with a smaller minPartitions",
                 hint="leave minAvailable alone, or drop hf.topology",
+                span=_patch_span(draft, "minAvailable"),
             )
         )
     return findings
@@ -111,16 +112,35 @@ def _own_world(draft: Draft, plugin: str) -> Finding:
         got=f"plugins.{plugin}",
         expected="the plugins env and svc only",
         hint="leave it out; ranks, world size and master address are set for all children together",
+        span=_patch_span(draft, plugin),
     )
+
+
+def _patch_span(draft: Draft, word: str) -> SourceSpan | None:
+    patch = guilty_patch(draft, word)
+    return draft.job.job.sources.get(f"patch.{patch.path}") if patch else None
 
 
 def _invalid(draft: Draft, fault: dict[str, Any]) -> Finding:
     path = ".".join(str(step) for step in fault["loc"])
-    patched = ", ".join(patch.path for patch in draft.job.job.patches)
+    reason = str(fault["msg"]).removeprefix("Value error, ")
+    patch = guilty_patch(draft, f"{path} {reason}")
     return Finding(
         code="HF410",
-        message=f"the Job is not valid at {path or 'its spec'}: {fault['msg'].removeprefix('Value error, ')}",
-        where="patch" if patched else draft.job.job.name,
-        got=patched or None,
-        hint="correct the patch" if patched else "",
+        message=f"the Job is not valid at {path or 'its spec'}: {reason}",
+        where="patch" if draft.job.job.patches else draft.job.job.name,
+        got=patch.path if patch else None,
+        hint="correct the patch" if draft.job.job.patches else "",
+        span=draft.job.job.sources.get(f"patch.{patch.path}") if patch else None,
     )
+
+
+def _own_faults(error: ValidationError) -> list[dict[str, Any]]:
+    """The faults of a validation, without those of a whole that only follow from its parts'."""
+    faults: list[dict[str, Any]] = [dict(fault) for fault in error.errors(include_url=False)]
+    paths: list[tuple[str | int, ...]] = [tuple(fault["loc"]) for fault in faults]
+    return [
+        fault
+        for fault, own in zip(faults, paths, strict=True)
+        if not any(len(path) > len(own) and path[: len(own)] == own for path in paths)
+    ]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hyperflow.errors import HyperFlowError
+from hyperflow.errors import HyperFlowError, SourceSpan
 from hyperflow.ir.resolved import ResolvedTier
 from hyperflow.lower.lower_job import lower
 from hyperflow.spec.fleet import LinkKind, Tier
@@ -481,3 +481,17 @@ def test_devices_are_found_by_any_spelling_of_the_catalogue():
     manifests = lower(job(fleet(mixed)), plan([("beijing", "H100-80GB-SXM", [8])]))
     container = manifests.objects[-1].spec.tasks[0].template.spec["containers"][0]
     assert container["resources"]["limits"] == {"x.com/gpu": "8"}
+
+
+def test_patch_is_pointed_at_where_it_stands_and_a_fault_is_told_once():
+    patches = (Patch(path="pod.spec.nodeSelektor", value={}), Patch(path="job.maxRetry", value=4))
+    where, shape = two_cities(patches=patches)
+    span = SourceSpan(file="job.py", line=9, column=1, width=8, text='@hf.patch("pod.spec.nodeSelektor", {})')
+    sources = {"patch.pod.spec.nodeSelektor": span, "patch.job.maxRetry": replace(span, line=10)}
+    pointed = replace(where, job=where.job.model_copy(update={"sources": sources}))
+    assert refusal((pointed, shape))[0].split("\n")[:2] == [
+        "error[HF410] the Job is not valid at tasks.0.template: spec.nodeSelektor: unknown field; did you mean "
+        '"nodeSelector"?',
+        "  --> job.py:9:1",
+    ]
+    assert refusal((pointed, shape))[0].count("HF410") == 1
