@@ -52,7 +52,7 @@ def _alternate_bytes(layer: Layer, hidden: int, settings: CostSettings) -> float
     if layer.feed_forward is not None:
         kept += 2 * layer.feed_forward.width / tp
     if (e := layer.experts) is not None:
-        kept += (2 * e.active * (hidden + e.width) + 2 * e.shared_width) / tp
+        kept += (2 * e.active * ((e.latent_width or hidden) + e.width) + 2 * e.shared_width) / tp
     return kept
 
 
@@ -95,4 +95,4 @@ def _experts(e: Experts, hidden: int, settings: CostSettings) -> float:
     routed = e.active * settings.expert_imbalance
     inner = _feed_forward(e.width, e.gated)
     shared = _feed_forward(e.shared_width, e.gated) if e.shared_width else 0.0
-    return routed * (4 * hidden + inner) + shared
+    return routed * (4 * (e.latent_width or hidden) + inner) + shared

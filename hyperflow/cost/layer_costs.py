@@ -185,12 +185,13 @@ def _embedding(model: Model, context: Context) -> LayerCost:
     """The lookup: one read and write per value, a scattered add of the gradient, one reduce over TP."""
     settings = context.settings
     values = context.tokens * model.hidden
-    reduce = 2 * context.tensor.all_gather(2 * values) if settings.degrees.tp > 1 else 0.0
+    tensor = context.tensor
+    reduce = tensor.all_gather(2 * values) if settings.sequence_parallel else tensor.all_reduce(2 * values)
     part = stream(context, 4 * values, 10 * values, 2)
     return LayerCost(
         forward_seconds=part.forward + reduce,
         backward_input_seconds=0.0,
-        backward_weight_seconds=part.backward_input + reduce / 2,
+        backward_weight_seconds=part.backward_input + (reduce if settings.sequence_parallel else 0.0),
         state_bytes=state_bytes(_end_parameters(model, settings, first=True), settings),
         activation_bytes=2 * values * context.stream_share + (values if settings.dropout else 0) * context.stream_share,
         parameters=model.embedding_parameters,

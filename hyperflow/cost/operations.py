@@ -106,7 +106,8 @@ def block_communication(c: Context, first: Part, last: Part) -> Part:
     product; with sequence parallelism that is half of the traffic, without all of it. Asynchronous TP cuts each
     exchange into pieces beside the pieces of the product that needs or makes it.
     """
-    seconds = 2 * c.tensor.all_gather(2 * c.tokens * c.hidden)
+    size = 2 * c.tokens * c.hidden
+    seconds = 2 * c.tensor.all_gather(size) if c.settings.sequence_parallel else c.tensor.all_reduce(size)
     overlap = c.settings.tensor_overlap
     if overlap == "none" or c.tp == 1:
         return Part(seconds, seconds)
@@ -200,20 +201,27 @@ def feed_forward(c: Context, width: float, gated: bool) -> Part:
 
 
 def experts(c: Context, e: Experts) -> Part:
-    """Router, dispatch, grouped products, combine. Tokens are split over TP ranks before dispatch (expert TP 1)."""
+    """Router, dispatch, grouped products, combine. Tokens are split over TP ranks before dispatch (expert TP 1).
+
+    Experts of a latent width get tokens that were projected down before dispatch and are projected up after.
+    """
     tokens = c.tokens / c.tp
     routed = tokens * e.active * c.settings.expert_imbalance
     local = max(1.0, e.count / c.settings.degrees.ep)
     matrices = 2 if e.gated else 1
     router = linear(c, tokens, c.hidden, e.count)
-    moved = 2 * routed * c.hidden
+    width = e.latent_width or c.hidden
+    latent = Part()
+    if e.latent_width:
+        latent = linear(c, tokens, c.hidden, width).plus(linear(c, tokens, width, c.hidden))
+    moved = 2 * routed * width
     transfer = 2 * c.expert.all_to_all(moved)
-    permutes = stream(c, 8 * routed * c.hidden, 8 * routed * c.hidden, 6)
+    permutes = stream(c, 8 * routed * width, 8 * routed * width, 6)
     inner = routed * e.width
     activation = stream(c, (6 if e.gated else 4) * inner, (10 if e.gated else 6) * inner, 1)
-    up = _grouped(c, routed, local, c.hidden, matrices * e.width)
-    down = _grouped(c, routed, local, e.width, c.hidden)
-    return router.plus(permutes, activation, up, down, Part(transfer, transfer))
+    up = _grouped(c, routed, local, width, matrices * e.width)
+    down = _grouped(c, routed, local, e.width, width)
+    return router.plus(latent, permutes, activation, up, down, Part(transfer, transfer))
 
 
 def _grouped(c: Context, rows: float, groups: float, inner: float, columns: float) -> Part:

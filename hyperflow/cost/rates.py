@@ -3,7 +3,13 @@
 import math
 from dataclasses import dataclass
 
-from hyperflow.cost.collectives import all_gather_seconds, all_to_all_seconds, p2p_seconds
+from hyperflow.cost.collectives import (
+    all_gather_seconds,
+    all_reduce_seconds,
+    all_to_all_seconds,
+    nvls_all_reduce_seconds,
+    p2p_seconds,
+)
 from hyperflow.ir.calibration import DeviceConstants
 from hyperflow.ir.costs import CostSettings
 from hyperflow.ir.device import Device
@@ -12,6 +18,9 @@ SCALEUP_LATENCY_SECONDS = 5e-6
 NETWORK_LATENCY_SECONDS = 8e-6
 """Per ring step. The first reproduces NCCL all-reduce on 8 H100 at 16 and 64 MiB (cost-formulas section 7)."""
 
+ADDING_LINK = 450e9
+"""NVIDIA fabrics from NVLink 4 (450 GB/s one way) on reduce inside the switch: measured bus bandwidth 473 against 366
+GB/s on 8 H200, 838 against 682 on 8 B200 (cost-formulas section 7)."""
 EXPOSED_OUTPUT = 0.5
 """Share of a product's result traffic that its arithmetic does not hide: the last tiles write with nothing left to
 compute. Chosen among 0, 0.5 and 1 by leave-one-source-out error on A100 rows."""
@@ -19,11 +28,22 @@ compute. Chosen among 0, 0.5 and 1 by leave-one-source-out error on A100 rows.""
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A communication group: ranks, achieved bytes per second of its slowest hop per rank, latency per ring step."""
+    """A communication group: ranks, achieved bytes per second of its slowest hop per rank, latency per ring step.
+
+    `in_switch` says that the fabric adds up what passes through it (NVLink 4 and later).
+    """
 
     ranks: int
     bandwidth: float
     latency: float
+    in_switch: bool = False
+
+    def all_reduce(self, size: float) -> float:
+        """Seconds of an all-reduce of `size` bytes, in the switch where it can and that is faster."""
+        ring = all_reduce_seconds(size, self.ranks, self.bandwidth, self.latency)
+        if not self.in_switch:
+            return ring
+        return min(ring, nvls_all_reduce_seconds(size, self.ranks, self.bandwidth, self.latency))
 
     def all_gather(self, size: float) -> float:
         """Seconds of an all-gather or reduce-scatter of `size` bytes."""
@@ -41,7 +61,7 @@ class Group:
 class Rates:
     """Achieved rates of one device under one configuration."""
 
-    __slots__ = ("_net", "_node", "_scaleup", "attention", "gemm", "grouped", "kernel", "memory")
+    __slots__ = ("_adds", "_net", "_node", "_scaleup", "attention", "gemm", "grouped", "kernel", "memory")
 
     def __init__(self, device: Device, constants: DeviceConstants, settings: CostSettings) -> None:
         peak = device.peak_flops_bf16
@@ -55,6 +75,7 @@ class Rates:
         self.memory = device.memory_bytes_per_second * constants.memory
         self.kernel = constants.kernel_seconds
         self._scaleup = device.scaleup_bytes_per_second * constants.scaleup
+        self._adds = device.vendor == "nvidia" and device.scaleup_bytes_per_second >= ADDING_LINK
         self._net = device.network_bytes_per_second * constants.network
         self._node = settings.devices_per_node or device.scaleup_domain
 
@@ -81,7 +102,7 @@ class Rates:
         members in it, so it may use the network ports of all of them (NCCL's multi-rail rings).
         """
         if ranks * stride <= self._node:
-            return Group(ranks, self._scaleup, SCALEUP_LATENCY_SECONDS)
+            return Group(ranks, self._scaleup, SCALEUP_LATENCY_SECONDS, self._adds)
         local = max(1, self._node // stride)
         bandwidth = min(self._scaleup, self._net * local) if local > 1 else self._net
         latency = (NETWORK_LATENCY_SECONDS + (local - 1) * SCALEUP_LATENCY_SECONDS) / local

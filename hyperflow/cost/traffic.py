@@ -48,7 +48,7 @@ def layer_expert_bytes(model: Model, layer: Layer, settings: CostSettings) -> fl
         return 0.0
     ep = settings.degrees.ep
     routed = _tokens(model, settings) / settings.degrees.tp * e.active
-    return 4 * (ep - 1) / ep * 2 * routed * model.hidden
+    return 4 * (ep - 1) / ep * 2 * routed * (e.latent_width or model.hidden)
 
 
 def layer_data_bytes(layer: Layer, settings: CostSettings) -> float:

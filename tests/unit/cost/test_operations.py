@@ -87,6 +87,18 @@ def test_asynchronous_tensor_parallelism_hides_what_fits():
     assert seconds[0] > seconds[2]
 
 
+def test_switches_that_add_help_all_reduces_of_new_fabrics_alone():
+    def communication(device, *, sequence_parallel):
+        plain, split = (layer_cost(device=device, tp=tp, sequence_parallel=sequence_parallel, tensor_overlap="none")
+                        for tp in (1, 8))  # fmt: skip
+        return split.forward_seconds - plain.forward_seconds / 8
+
+    a100 = find_device("A100")
+    assert communication(H100, sequence_parallel=False) < communication(H100, sequence_parallel=True)
+    # Without sequence parallelism the hidden streams are not divided; on A100 nothing makes up for that.
+    assert communication(a100, sequence_parallel=False) > communication(a100, sequence_parallel=True)
+
+
 def test_recompute_trades_memory_for_time():
     kinds = ("none", "operations", "full")
     costs = [layer_cost(recompute=kind) for kind in kinds]
@@ -124,6 +136,14 @@ def test_expert_parallelism_divides_expert_state_and_pays_the_exchange():
     expert_state = moe().expert_parameters * (6 + 12 / 8)
     assert alone.state_bytes - spread.state_bytes == pytest.approx(expert_state - moe().expert_parameters / 8 * 18)
     assert layer_cost(moe(), dp=64, ep=64).seconds > layer_cost(moe(), dp=64, ep=8).seconds
+
+
+def test_a_latent_width_shrinks_what_experts_compute_and_exchange():
+    wide = moe(active=8)
+    assert wide.experts is not None
+    narrow = wide.model_copy(update={"experts": wide.experts.model_copy(update={"latent_width": 1024})})
+    assert layer_cost(narrow, dp=8, ep=8).seconds < layer_cost(wide, dp=8, ep=8).seconds
+    assert layer_cost(narrow, dp=8, ep=8).activation_bytes < layer_cost(wide, dp=8, ep=8).activation_bytes
 
 
 def test_imbalance_slows_experts_alone():
