@@ -33,6 +33,9 @@ def check_names(draft: Draft) -> list[Finding]:
 def _check_lengths(draft: Draft) -> list[Finding]:
     names = [f"{draft.child_name(group)}-{TASK_NAME}-{group.nodes - 1}" for group in draft.groups]
     names += [draft.rank_zero_name, draft.launch_name]
+    if draft.mode != "single":  # Karmada before 1.11 takes policy names of 63 characters only
+        names += [f"{draft.child_name(group)}-own" for group in draft.groups if group.fallbacks]
+        names += [f"{draft.rank_zero_name}-export", f"{draft.name}-companions"]
     longest = max(names, key=len)
     over = len(longest) - NAME_LIMIT
     if over <= 0:
