@@ -1,0 +1,360 @@
+"""The objects, their versions, and the history that watches read."""
+
+import copy
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from api_server import ownership
+from api_server.answers import Refusal, already_exists, modified, not_found, refuse, success, wrong_uid
+from api_server.kinds import Kind
+
+Json = dict[str, Any]
+Key = tuple[str, str, str, str]
+HISTORY = 5000
+
+
+def now() -> str:
+    """The time as objects carry it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+@dataclass
+class Event:
+    """One change: what a watch of the kind shows."""
+
+    version: int
+    type: str
+    key: Key
+    object: Json
+
+
+@dataclass
+class Store:
+    """All objects of one server. Every method is atomic; `changed` wakes the watches."""
+
+    objects: dict[Key, Json] = field(default_factory=dict)
+    history: list[Event] = field(default_factory=list)
+    version: int = 1000
+    oldest: int = 1000
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def __post_init__(self) -> None:
+        self.changed = threading.Condition(self.lock)
+
+    @staticmethod
+    def key(kind: Kind, namespace: str, name: str) -> Key:
+        """Where an object is kept: every version of a kind is the same object."""
+        return (kind.group, kind.plural, namespace if kind.namespaced else "", name)
+
+    def get(self, kind: Kind, namespace: str, name: str) -> Json:
+        """A copy of the object; 404 when it is not there."""
+        with self.lock:
+            found = self.objects.get(self.key(kind, namespace, name))
+            if found is None:
+                raise not_found(kind, name)
+            return copy.deepcopy(found)
+
+    def find(self, kind: Kind, namespace: str = "") -> list[Json]:
+        """Copies of all objects of a kind, by namespace and name."""
+        with self.lock:
+            keys = sorted(
+                key
+                for key in self.objects
+                if key[:2] == (kind.group, kind.plural) and (not namespace or key[2] == namespace)
+            )
+            return [copy.deepcopy(self.objects[key]) for key in keys]
+
+    def create(self, kind: Kind, obj: Json, manager: str, *, operation: str = "Update", dry: bool = False) -> Json:
+        """Store a new object with uid, version, generation and ownership."""
+        with self.lock:
+            meta = obj["metadata"]
+            key = self.key(kind, meta.get("namespace", ""), meta["name"])
+            if key in self.objects:
+                raise already_exists(kind, meta["name"])
+            new = copy.deepcopy(obj)
+            if kind.status:
+                new.pop("status", None)
+            fresh = {"creationTimestamp": now(), "generation": 1, "uid": str(uuid.uuid4())}
+            new["metadata"] = {**{k: v for k, v in meta.items() if k != "managedFields"}, **fresh}
+            paths = ownership.field_set(new, kind.shape)
+            self._own(new, manager, operation, paths, kind)
+            return self._put(key, new, "ADDED", dry)
+
+    def replace(
+        self, kind: Kind, obj: Json, manager: str, *, status: bool = False, dry: bool = False, checked: bool = True
+    ) -> Json:
+        """Replace an object (or its status); 409 when its resourceVersion is not the current one."""
+        with self.lock:
+            meta = obj["metadata"]
+            old = self.get(kind, meta.get("namespace", ""), meta["name"])
+            given = meta.get("resourceVersion")
+            if checked and given and given != old["metadata"]["resourceVersion"]:
+                raise modified(kind, meta["name"])
+            new = copy.deepcopy(old) if status else copy.deepcopy(obj)
+            if status:
+                new["status"] = copy.deepcopy(obj.get("status", {}))
+            elif kind.status:
+                new.pop("status", None)
+                if "status" in old:
+                    new["status"] = copy.deepcopy(old["status"])
+            return self._save(kind, old, new, manager, "Update", status=status, dry=dry)
+
+    def apply(
+        self, kind: Kind, obj: Json, manager: str, *, force: bool, dry: bool, status: bool = False
+    ) -> tuple[int, Json]:
+        """Server-side apply: (201, new) or (200, merged); 409 with a cause per field owned by others."""
+        with self.lock:
+            meta = obj["metadata"]
+            key = self.key(kind, meta.get("namespace", ""), meta["name"])
+            wanted = copy.deepcopy(obj)
+            if kind.status and not status:
+                wanted.pop("status", None)
+            if key not in self.objects:
+                return 201, self.create(kind, wanted, manager, operation="Apply", dry=dry)
+            old = self.get(kind, meta.get("namespace", ""), meta["name"])
+            mine = ownership.field_set(wanted, kind.shape, status=status)
+            others = self._conflicts(old, wanted, mine, manager, kind)
+            if others and not force:
+                raise _conflict(others)
+            new = ownership.merge(old, {k: v for k, v in wanted.items() if k != "metadata"}, kind.shape)
+            new["metadata"] = copy.deepcopy(old["metadata"])
+            for name in ("labels", "annotations"):
+                if meta.get(name):
+                    new["metadata"][name] = {**old["metadata"].get(name, {}), **meta[name]}
+            before = _sets_of(old)
+            kept = {path for entry, paths in before.items() if entry[0] != manager for path in paths}
+            for path in sorted(before.get((manager, "Apply", ""), set()) - mine - kept, reverse=True):
+                ownership.remove(new, path, kind.shape)
+            return 200, self._save(kind, old, new, manager, "Apply", status=status, dry=dry, owned=mine)
+
+    def _conflicts(
+        self, old: Json, new: Json, mine: set[ownership.Path], manager: str, kind: Kind
+    ) -> dict[ownership.Path, str]:
+        found: dict[ownership.Path, str] = {}
+        for (other, _, _), paths in _sets_of(old).items():
+            for path in sorted(paths & mine) if other != manager else ():
+                if path[-1].startswith("f:") and ownership.lookup(old, path, kind.shape) != ownership.lookup(
+                    new, path, kind.shape
+                ):
+                    found[path] = other
+        return found
+
+    def _save(
+        self,
+        kind: Kind,
+        old: Json,
+        new: Json,
+        manager: str,
+        operation: str,
+        *,
+        status: bool,
+        dry: bool,
+        owned: set[ownership.Path] | None = None,
+    ) -> Json:
+        meta = old["metadata"]
+        protected = (
+            "uid",
+            "creationTimestamp",
+            "generation",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "managedFields",
+        )
+        new["metadata"] = {**new["metadata"], **{name: meta[name] for name in protected if name in meta}}
+        before, after = _content(old), _content(new)
+        if not status and kind.status and before != after:
+            new["metadata"]["generation"] = meta["generation"] + 1
+        paths = owned
+        if paths is None:
+            was = ownership.field_set(old, kind.shape, status=status)
+            is_now = ownership.field_set(new, kind.shape, status=status)
+            paths = {
+                path
+                for path in is_now
+                if path not in was or ownership.lookup(old, path, kind.shape) != ownership.lookup(new, path, kind.shape)
+            }
+        self._own(new, manager, operation, paths, kind, "status" if status else "")
+        unchanged = before == after and old.get("status") == new.get("status")
+        if unchanged and old["metadata"].get("labels") == new["metadata"].get("labels") and _same_owners(old, new):
+            return old
+        if new["metadata"].get("deletionTimestamp") and not new["metadata"].get("finalizers"):
+            return self._put(self.key(kind, meta.get("namespace", ""), meta["name"]), new, "DELETED", dry)
+        return self._put(self.key(kind, meta.get("namespace", ""), meta["name"]), new, "MODIFIED", dry)
+
+    def _own(
+        self, obj: Json, manager: str, operation: str, paths: set[ownership.Path], kind: Kind, sub: str = ""
+    ) -> None:
+        entries = _sets_of(obj)
+        times = {
+            (e["manager"], e["operation"], e.get("subresource", "")): e["time"]
+            for e in obj["metadata"].get("managedFields", [])
+        }
+        mine = (manager, operation, sub)
+        if operation == "Apply":
+            entries[mine] = set(paths)
+        else:
+            entries[mine] = entries.get(mine, set()) | paths
+        changed = {p for p in paths}
+        for other, owned in entries.items():
+            if other != mine and operation != "Apply":
+                entries[other] = owned - changed
+            elif other != mine:
+                differing = {p for p in owned & changed if self._differs(obj, p, kind)}
+                entries[other] = owned - differing
+        obj["metadata"]["managedFields"] = [
+            {
+                "apiVersion": kind.api_version,
+                "fieldsType": "FieldsV1",
+                "fieldsV1": ownership.fields_v1(owned, dots=entry[1] == "Update"),
+                "manager": entry[0],
+                "operation": entry[1],
+                **({"subresource": entry[2]} if entry[2] else {}),
+                "time": times.get(entry, now()),
+            }
+            for entry, owned in entries.items()
+            if owned
+        ]
+
+    def _differs(self, obj: Json, path: ownership.Path, kind: Kind) -> bool:
+        """Whether the stored object has another value at the path than `obj` (so that a forced apply takes it)."""
+        meta = obj["metadata"]
+        stored = self.objects.get(self.key(kind, meta.get("namespace", ""), meta["name"]))
+        return stored is not None and ownership.lookup(stored, path, kind.shape) != ownership.lookup(
+            obj, path, kind.shape
+        )
+
+    def _put(self, key: Key, obj: Json, type_: str, dry: bool) -> Json:
+        if dry:
+            obj["metadata"].pop("resourceVersion", None) if type_ == "ADDED" else None
+            return copy.deepcopy(obj)
+        self.version += 1
+        obj["metadata"]["resourceVersion"] = str(self.version)
+        if type_ == "DELETED":
+            self.objects.pop(key, None)
+        else:
+            self.objects[key] = obj
+        self.history.append(Event(self.version, type_, key, copy.deepcopy(obj)))
+        if len(self.history) > HISTORY:
+            self.compact(self.history[len(self.history) - HISTORY].version)
+        self.changed.notify_all()
+        return copy.deepcopy(obj)
+
+    def compact(self, oldest: int | None = None) -> None:
+        """Forget the history before a version, so that older watches get 410."""
+        with self.lock:
+            self.oldest = oldest if oldest is not None else self.version
+            self.history = [event for event in self.history if event.version > self.oldest]
+
+    def delete(self, kind: Kind, namespace: str, name: str, options: Json, *, dry: bool = False) -> Json:
+        """Delete by propagation policy; Foreground answers with the object, which waits for its dependents."""
+        with self.lock:
+            obj = self.get(kind, namespace, name)
+            meta = obj["metadata"]
+            wanted = options.get("preconditions", {}).get("uid")
+            if wanted and wanted != meta["uid"]:
+                raise wrong_uid(kind, name, wanted, meta["uid"])
+            if dry:
+                return success(kind, name, meta["uid"])
+            key = self.key(kind, namespace, name)
+            foreground = options.get("propagationPolicy") == "Foreground"
+            if foreground or meta.get("finalizers"):
+                if not meta.get("deletionTimestamp"):
+                    meta |= {"deletionTimestamp": now(), "deletionGracePeriodSeconds": 0}
+                    meta["generation"] = meta.get("generation", 1) + 1
+                if foreground:
+                    meta["finalizers"] = [*meta.get("finalizers", []), "foregroundDeletion"]
+                return self._put(key, obj, "MODIFIED", False)
+            self._put(key, obj, "DELETED", False)
+            if options.get("propagationPolicy") != "Orphan":
+                self._collect(meta["uid"])
+            return success(kind, name, meta["uid"])
+
+    def _collect(self, uid: str) -> None:
+        """Delete what an owner leaves behind."""
+        for key, obj in list(self.objects.items()):
+            owners = obj["metadata"].get("ownerReferences", [])
+            if any(owner["uid"] == uid for owner in owners) and key in self.objects:
+                self._put(key, copy.deepcopy(obj), "DELETED", False)
+                self._collect(obj["metadata"]["uid"])
+
+    def finish_foreground(self) -> None:
+        """What the garbage collector does: remove dependents, then the objects that waited for them."""
+        with self.lock:
+            for key, obj in list(self.objects.items()):
+                if "foregroundDeletion" in obj["metadata"].get("finalizers", []):
+                    self._collect(obj["metadata"]["uid"])
+                    rest = [f for f in obj["metadata"]["finalizers"] if f != "foregroundDeletion"]
+                    new = copy.deepcopy(obj)
+                    new["metadata"]["finalizers"] = rest
+                    self._put(key, new, "MODIFIED" if rest else "DELETED", False)
+
+    def watch(
+        self,
+        kind: Kind,
+        namespace: str,
+        since: int,
+        deadline: float,
+        wanted: Callable[[Json], bool],
+        stop: threading.Event,
+    ) -> Iterator[Event]:
+        """Yield changes after `since` until the deadline (monotonic seconds)."""
+        while not stop.is_set():
+            with self.changed:
+                if since < self.oldest:
+                    raise refuse(410, f"too old resource version: {since} ({self.oldest})", "Expired")
+                fresh = [event for event in self.history if event.version > since]
+                if not fresh:
+                    left = deadline - time.monotonic()
+                    if left <= 0:
+                        return
+                    self.changed.wait(min(left, 0.2))
+                    continue
+            for event in fresh:
+                since = event.version
+                same = event.key[:2] == (kind.group, kind.plural) and (not namespace or event.key[2] == namespace)
+                if same and wanted(event.object):
+                    yield event
+
+
+def _content(obj: Json) -> Json:
+    return {name: value for name, value in obj.items() if name not in ("metadata", "status")}
+
+
+def _same_owners(old: Json, new: Json) -> bool:
+    return _sets_of(old) == _sets_of(new) and old["metadata"].get("annotations") == new["metadata"].get("annotations")
+
+
+def _sets_of(obj: Json) -> dict[tuple[str, str, str], set[ownership.Path]]:
+    """Read managedFields back: (manager, operation, subresource) -> field set."""
+    sets: dict[tuple[str, str, str], set[ownership.Path]] = {}
+    for entry in obj["metadata"].get("managedFields", []):
+        paths: set[ownership.Path] = set()
+        _walk(entry["fieldsV1"], (), paths)
+        sets[(entry["manager"], entry["operation"], entry.get("subresource", ""))] = paths
+    return sets
+
+
+def _walk(node: Json, path: ownership.Path, paths: set[ownership.Path]) -> None:
+    children = {name: child for name, child in node.items() if name != "."}
+    if path and (not children or path[-1].startswith("k:")):
+        paths.add(path)
+    for name, child in children.items():
+        _walk(child, (*path, name), paths)
+
+
+def _conflict(owners: dict[ownership.Path, str]) -> Refusal:
+    causes = [
+        {"reason": "FieldManagerConflict", "message": f'conflict with "{owner}"', "field": ownership.path_text(path)}
+        for path, owner in sorted(owners.items())
+    ]
+    if len(causes) == 1:
+        message = f"Apply failed with 1 conflict: {causes[0]['message']}: {causes[0]['field']}"
+    else:
+        lines = "".join(f"\n- {cause['field']}" for cause in causes)
+        names = ", ".join(sorted({f'"{owner}"' for owner in owners.values()}))
+        message = f"Apply failed with {len(causes)} conflicts: conflicts with {names}:{lines}"
+    return refuse(409, message, "Conflict", {"causes": causes})
