@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from api_server.answers import Refusal, refuse
+from tests.api_server.answers import Refusal, refuse
 
 
 @dataclass(frozen=True)

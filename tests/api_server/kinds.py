@@ -40,7 +40,7 @@ class Kind:
 
 
 BUILT_IN = (
-    Kind(group="", version="v1", kind="Namespace", plural="namespaces", namespaced=False),
+    Kind(group="", version="v1", kind="Namespace", plural="namespaces", namespaced=False, status=False),
     Kind(group="", version="v1", kind="Node", plural="nodes", namespaced=False),
     Kind(group="", version="v1", kind="Pod", plural="pods"),
     Kind(group="", version="v1", kind="Service", plural="services"),

@@ -5,9 +5,8 @@ from typing import Any
 
 from hyperflow.admission.problem import Path
 from hyperflow.admission.structure import unknown_fields, violations, with_defaults, without_nulls
-
-from api_server.answers import invalid
-from api_server.kinds import Kind
+from tests.api_server.answers import invalid
+from tests.api_server.kinds import Kind
 
 Json = dict[str, Any]
 _REASONS = {
@@ -35,8 +34,17 @@ def check_and_default(obj: Json, kind: Kind) -> Json:
     with_defaults(value, kind.shape)
     found = violations(value, kind.shape)
     if found:
-        raise invalid(kind.kind, kind.group, obj["metadata"].get("name", ""), [_cause(p, obj, kind) for p in found])
+        raise invalid(
+            kind.kind,
+            kind.group,
+            obj["metadata"].get("name", ""),
+            sorted((_cause(p, obj, kind) for p in found), key=_field),
+        )
     return value
+
+
+def _field(cause: Json) -> str:
+    return cause["field"]
 
 
 def _cause(problem: Any, obj: Json, kind: Kind) -> Json:

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from api_server.answers import refuse
+from tests.api_server.answers import refuse
 
 Json = dict[str, Any]
 _IN = re.compile(r"(?P<key>\S+)\s+(?P<op>in|notin)\s+\((?P<values>[^)]*)\)")

@@ -13,12 +13,12 @@ from typing import Any
 
 import yaml
 
-from api_server.answers import Refusal, invalid, not_found, refuse
-from api_server.faults import Faults
-from api_server.kinds import BUILT_IN, Kind, group_list, kinds_of_crd, resource_list
-from api_server.schema import check_and_default, unknown_paths
-from api_server.selectors import matches_fields, matches_labels
-from api_server.store import Store, now
+from tests.api_server.answers import Refusal, invalid, not_found, refuse
+from tests.api_server.faults import Faults
+from tests.api_server.kinds import BUILT_IN, Kind, group_list, kinds_of_crd, resource_list
+from tests.api_server.schema import check_and_default, unknown_paths
+from tests.api_server.selectors import matches_fields, matches_labels
+from tests.api_server.store import Store, now
 
 Json = dict[str, Any]
 Admission = Callable[[str, Kind, Json, Json | None], Refusal | None]
@@ -27,7 +27,7 @@ PROXY = re.compile(r"/apis/cluster\.karmada\.io/v1alpha1/clusters/(?P<name>[^/]+
 OBJECT = re.compile(
     r"(?P<prefix>/api/v1|/apis/[^/]+/[^/]+)(?:/namespaces/(?P<ns>[^/]+))?/(?P<plural>[a-z]+)(?:/(?P<name>[^/]+))?(?:/(?P<sub>[a-z]+))?"
 )
-NAMESPACES = Kind(group="", version="v1", kind="Namespace", plural="namespaces", namespaced=False)
+NAMESPACES = Kind(group="", version="v1", kind="Namespace", plural="namespaces", namespaced=False, status=False)
 
 
 @dataclass
@@ -265,15 +265,18 @@ class _Operation:
         if self.query.get("watch") in ("1", "true", "True"):
             version = self.query.get("resourceVersion", "")
             if version and not version.isdigit():
-                message = f'resourceVersion: Invalid value: "{version}": strconv.ParseUint: parsing "{version}": invalid syntax'
+                parse = f'strconv.ParseUint: parsing "{version}": invalid syntax'
+                message = f'resourceVersion: Invalid value: "{version}": {parse}'
                 raise refuse(500, message)
             self.http.stream(self)
             return 0, None, {}
         with self.cluster.store.lock:
             items = [item for item in self.cluster.store.find(self.kind, self.namespace) if self._wanted(item)]
             version = str(self.cluster.store.version)
-        items, token = self._page(items, version)
+        items, token, left = self._page(items, version)
         listed = {"continue": token, "resourceVersion": version}
+        if left:
+            listed["remainingItemCount"] = left
         return (
             200,
             {"apiVersion": self.kind.api_version, "items": items, "kind": f"{self.kind.kind}List", "metadata": listed},
@@ -285,17 +288,16 @@ class _Operation:
             item["metadata"].get("labels", {}), self.query.get("labelSelector", "")
         ) and matches_fields(item, self.query.get("fieldSelector", ""))
 
-    def _page(self, items: list[Json], version: str) -> tuple[list[Json], str]:
+    def _page(self, items: list[Json], version: str) -> tuple[list[Json], str, int]:
         limit, given = int(self.query.get("limit") or 0), self.query.get("continue")
         if given:
             start = _continue_token(given)
             items = [item for item in items if f"/{item['metadata']['name']}" >= start.rstrip("\0") + "\0"]
         if not limit or len(items) <= limit:
-            return items, ""
+            return items, "", 0
         token = {"v": "meta.k8s.io/v1", "rv": int(version), "start": f"/{items[limit - 1]['metadata']['name']}\0"}
-        return items[:limit], base64.urlsafe_b64encode(
-            json.dumps(token, separators=(",", ":")).encode()
-        ).decode().rstrip("=")
+        packed = json.dumps(token, separators=(",", ":")).encode()
+        return items[:limit], base64.urlsafe_b64encode(packed).decode().rstrip("="), len(items) - limit
 
     def events(self) -> Any:
         """The lines of a watch."""
@@ -450,7 +452,8 @@ def _body(raw: bytes, kind: Kind | None = None) -> Json:
         shown = text[1:2] or "?"
         raise refuse(
             400,
-            f"the object provided is unrecognized (must be of type {wanted}): couldn't get version/kind; json parse error: "
+            f"the object provided is unrecognized (must be of type {wanted}): couldn't get version/kind; json "
+            f"parse error: "
             f"invalid character '{shown}' looking for beginning of object key string ({text[:40]})",
             "BadRequest",
         )

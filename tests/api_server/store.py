@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from api_server import ownership
-from api_server.answers import Refusal, already_exists, modified, not_found, refuse, success, wrong_uid
-from api_server.kinds import Kind
+from tests.api_server import ownership
+from tests.api_server.answers import Refusal, already_exists, modified, not_found, refuse, success, wrong_uid
+from tests.api_server.kinds import Kind
 
 Json = dict[str, Any]
 Key = tuple[str, str, str, str]
@@ -78,7 +78,11 @@ class Store:
             new = copy.deepcopy(obj)
             if kind.status:
                 new.pop("status", None)
-            fresh = {"creationTimestamp": now(), "generation": 1, "uid": str(uuid.uuid4())}
+            fresh = {"creationTimestamp": now(), "uid": str(uuid.uuid4())}
+            if kind.status or "spec" in new:
+                fresh["generation"] = 1
+            if kind.plural == "namespaces":
+                del fresh["generation"]
             new["metadata"] = {**{k: v for k, v in meta.items() if k != "managedFields"}, **fresh}
             paths = ownership.field_set(new, kind.shape)
             self._own(new, manager, operation, paths, kind)
@@ -167,7 +171,7 @@ class Store:
         new["metadata"] = {**new["metadata"], **{name: meta[name] for name in protected if name in meta}}
         before, after = _content(old), _content(new)
         if not status and kind.status and before != after:
-            new["metadata"]["generation"] = meta["generation"] + 1
+            new["metadata"]["generation"] = meta.get("generation", 1) + 1
         paths = owned
         if paths is None:
             was = ownership.field_set(old, kind.shape, status=status)
@@ -198,7 +202,7 @@ class Store:
             entries[mine] = set(paths)
         else:
             entries[mine] = entries.get(mine, set()) | paths
-        changed = {p for p in paths}
+        changed = set(paths)
         for other, owned in entries.items():
             if other != mine and operation != "Apply":
                 entries[other] = owned - changed
