@@ -81,6 +81,7 @@ class ApiServer:
         self.faults = Faults()
         self.tokens = {TOKEN}
         self.stop = threading.Event()
+        self.after_request: Callable[[], None] = lambda: None
         handler = type("Handler", (_Handler,), {"api": self})
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.http.daemon_threads = True
@@ -118,6 +119,7 @@ class ApiServer:
 class _Handler(BaseHTTPRequestHandler):
     api: ApiServer
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def log_message(self, format: str, *args: object) -> None:
         """Keep the test output clean."""
@@ -144,6 +146,8 @@ class _Handler(BaseHTTPRequestHandler):
             code, body, headers = self._answer(parsed.path, query, raw)
         except Refusal as refusal:
             code, body, headers = refusal.code, refusal.body, refusal.headers
+        with self.api.plane.store.lock:
+            self.api.after_request()
         if fault and fault.drop:
             self._drop(body)
             return

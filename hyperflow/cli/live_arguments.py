@@ -1,0 +1,49 @@
+"""Arguments that all verbs on a live server share."""
+
+import argparse
+from pathlib import Path
+
+from hyperflow.errors import Finding, UsageError
+from hyperflow.inventory.bundle_reader import INDEX, read_bundle
+from hyperflow.submit.plane import Plane
+from hyperflow.submit.snapshot import JobName, find_job
+from hyperflow.units import parse_duration
+
+
+def add_context(parser: argparse.ArgumentParser) -> None:
+    """Add --context."""
+    parser.add_argument("--context", metavar="NAME", help="kubeconfig context of the plane (default: the current one)")
+
+
+def add_job(parser: argparse.ArgumentParser) -> None:
+    """Add the job's name, --namespace and --context."""
+    parser.add_argument("job", metavar="JOB", help="the job's name, its full name, or the folder of its bundle")
+    parser.add_argument("--namespace", default="default", help="where the job was submitted (default: default)")
+    add_context(parser)
+
+
+def named_job(plane: Plane, args: argparse.Namespace) -> JobName:
+    """Find the job that the arguments name."""
+    if (Path(args.job) / INDEX).is_file():
+        bundle = read_bundle(Path(args.job))
+        return JobName(job=bundle.job, name=bundle.name, namespace=bundle.namespace)
+    return find_job(plane, args.job, args.namespace)
+
+
+def seconds(value: str) -> float:
+    """Read a duration such as 15m; for argparse."""
+    try:
+        return parse_duration(value)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def needs_yes(question: str) -> UsageError:
+    """Say (HF513) that nobody is there to answer."""
+    return UsageError(
+        Finding(
+            code="HF513",
+            message=f"{question} nobody can answer here, because this is no terminal",
+            hint="add --yes",
+        )
+    )

@@ -1,0 +1,135 @@
+"""The verb `submit`."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from hyperflow.cli.live_arguments import add_context, needs_yes, seconds
+from hyperflow.cli.live_view import print_final, show_while
+from hyperflow.cli.output import print_findings, print_json, print_table
+from hyperflow.inventory.bundle_reader import StoredBundle, read_bundle
+from hyperflow.json_tree import dig, mapping, sequence, text
+from hyperflow.submit.fallback import check_plans, run_plans
+from hyperflow.submit.plane import connect
+from hyperflow.submit.snapshot import JobName
+from hyperflow.submit.states import JobStatus
+from hyperflow.submit.submit_bundle import apply_bundle, deed_counts
+from hyperflow.submit.watch import Limits
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `submit`."""
+    parser.add_argument("bundle", metavar="BUNDLE", help="the folder that compile wrote")
+    parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
+    parser.add_argument("--wait", action="store_true", help="follow until the job ends; Ctrl-C leaves it running")
+    parser.add_argument("--replace", action="store_true", help="delete what is submitted of this job first")
+    parser.add_argument(
+        "--on-partial-failure", choices=("abort", "keep"), help="when a part fails, with --wait (default: as declared)"
+    )
+    parser.add_argument(
+        "--fallback",
+        action="append",
+        default=[],
+        metavar="BUNDLE",
+        help="the next plan when one does not start in time",
+    )
+    for phase in ("queue", "schedule", "rendezvous", "run"):
+        help_text = f"with --wait: give up when the phase {phase} takes longer, such as 30m"
+        parser.add_argument(f"--{phase}-timeout", type=seconds, metavar="TIME", help=help_text)
+    add_context(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show the plan, ask, check against the server, apply in order, and follow where asked to."""
+    bundles = [read_bundle(Path(folder)) for folder in (args.bundle, *args.fallback)]
+    check_plans(bundles)
+    bundle = bundles[0]
+    plane = connect(args.context)
+    if args.format == "table":
+        _print_plan(bundle)
+    if not args.yes and not _confirmed(bundle, args.context or "the current context"):
+        return 0
+    job = JobName(job=bundle.job, name=bundle.name, namespace=bundle.namespace)
+    if args.wait or args.fallback:
+        limits = _limits(args, bundle)
+
+        def work(show: Callable[[JobStatus], None]) -> JobStatus:
+            return run_plans(plane, bundles, limits, replace=args.replace, on_step=_say, on_status=show)
+
+        status = show_while(args.format, work, job)
+        if status is not None:
+            print_final(status, args.format)
+        return 0
+    submission = apply_bundle(plane, bundle, replace=args.replace, on_step=_say)
+    where = f" --namespace {job.namespace}" if job.namespace != "default" else ""
+    following = [f"hyperflow {verb} {job.name}{where}" for verb in ("status", "logs", "delete")]
+    if args.format == "json":
+        deeds = [{"object": name, "deed": deed} for name, deed in submission.objects]
+        print_json({"job": job.job, "name": job.name, "objects": deeds, "next": following}, submission.findings)
+    else:
+        sys.stdout.write(f"submitted {job.name}: {deed_counts(submission.objects)}\n")
+        sys.stdout.write("".join(f"  {command}\n" for command in following))
+        print_findings(submission.findings)
+    return 0
+
+
+def _limits(args: argparse.Namespace, bundle: StoredBundle) -> Limits:
+    keep = (args.on_partial_failure or text(dig(bundle.index, "guard", "on_partial_failure"))) == "keep"
+    return Limits(
+        queue_seconds=args.queue_timeout,
+        schedule_seconds=args.schedule_timeout,
+        rendezvous_seconds=args.rendezvous_timeout,
+        run_seconds=args.run_timeout,
+        on_partial_failure="keep" if keep else "abort",
+    )
+
+
+def _print_plan(bundle: StoredBundle) -> None:
+    sys.stdout.write(f"{bundle.name}  mode {bundle.mode}, namespace {bundle.namespace}\n")
+    stages = [mapping(stage) for stage in sequence(bundle.plan.get("stages"))]
+    if stages:
+        header = ("STAGE", "CLUSTER", "DEVICE", "LAYERS", "NODES", "IDLE")
+        print_table(
+            header,
+            [
+                (
+                    str(stage.get("index")), text(stage.get("cluster")), text(stage.get("device")),
+                    str(stage.get("layers")), str(stage.get("nodes")), _percent(stage.get("idle_fraction")),
+                )
+                for stage in stages
+            ],
+            right=(0, 3, 4, 5),
+        )  # fmt: skip
+        step, mfu = bundle.plan.get("step_seconds"), bundle.plan.get("mfu")
+        if isinstance(step, int | float):
+            sys.stdout.write(f"predicted step {step:.4g} s, MFU {_percent(mfu)}\n")
+    rows = [
+        (name, ", ".join(clusters) or "by its policy", str(sum(int(dig(t, "replicas") or 0) for t in _tasks(spec))))
+        for name, clusters, spec in bundle.job_specs
+    ]
+    print_table(("CHILD", "CLUSTERS", "PODS"), rows, right=(2,))
+
+
+def _tasks(spec: dict[str, object]) -> list[object]:
+    return sequence(spec.get("tasks"))
+
+
+def _percent(value: object) -> str:
+    return f"{100 * value:.1f}%" if isinstance(value, int | float) else "?"
+
+
+def _confirmed(bundle: StoredBundle, context: str) -> bool:
+    question = f"submit {bundle.name} to {context}?"
+    if not sys.stdin.isatty():
+        raise needs_yes(question)
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() in ("y", "yes"):
+        return True
+    sys.stderr.write("nothing was submitted\n")
+    return False
+
+
+def _say(step: str) -> None:
+    sys.stderr.write(step + "\n")
