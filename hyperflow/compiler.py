@@ -11,11 +11,13 @@ from hyperflow.ir.bundle import Bundle, BundleFile
 from hyperflow.ir.calibration import Calibration
 from hyperflow.ir.manifests import Manifests
 from hyperflow.ir.plan import Plan
+from hyperflow.ir.profile import Profile
 from hyperflow.ir.resolved import ResolvedJob
 from hyperflow.lower.comm_contract import comm_text
+from hyperflow.lower.expand import expand
 from hyperflow.lower.lower_job import lower
 from hyperflow.plan.make_plan import make_plan
-from hyperflow.render.render_bundle import render
+from hyperflow.render.render_bundle import render, render_objects
 from hyperflow.report.bundle_pages import add_pages
 from hyperflow.resolve.resolve_job import resolve
 from hyperflow.spec.launch import Launch
@@ -27,12 +29,17 @@ LaunchFor = Callable[[Plan | None], Launch]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileOptions:
-    """What the caller chose: mode, last pass, template folder, calibration."""
+    """What the caller chose: mode, last pass, template folder, calibration, measured layers, expansion.
+
+    With `expand` the bundle also holds, under expanded/, what the HyperJob controller would make of it.
+    """
 
     mode: str = "auto"
     stop_after: str | None = None
     templates: Path | None = None
     calibration: Calibration = field(default_factory=default_calibration)
+    profile: Profile | None = None
+    expand: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +94,7 @@ def _resolve(state: Compilation) -> Compilation:
 
 
 def _plan(state: Compilation) -> Compilation:
-    plan = make_plan(state.needed_resolved, state.options.calibration)
+    plan = make_plan(state.needed_resolved, state.options.calibration, state.options.profile)
     job = state.job.model_copy(update={"launch": state.launch_for(plan)}) if state.job.launch is None else state.job
     resolved = replace(state.needed_resolved, job=job)
     return replace(state, job=job, plan=plan, resolved=resolved, findings=(*state.findings, *plan.findings))
@@ -110,8 +117,19 @@ def _validate(state: Compilation) -> Compilation:
 
 def _report(state: Compilation) -> Compilation:
     contract = BundleFile(path="comm.json", text=comm_text(state.needed_manifests.comm))
-    bundle = replace(state.needed_bundle, files=(*state.needed_bundle.files, contract))
+    files = (*state.needed_bundle.files, contract, *_expanded(state))
+    bundle = replace(state.needed_bundle, files=files)
     return replace(state, bundle=add_pages(bundle, state.needed_resolved, state.needed_plan, state.findings))
+
+
+def _expanded(state: Compilation) -> list[BundleFile]:
+    if not state.options.expand:
+        return []
+    manifests = state.needed_manifests
+    expansion = expand(manifests)
+    files = render_objects(expansion.objects, manifests.name, state.options.templates)
+    claims = BundleFile(path="expanded/claims.txt", text="".join(f"{claim}\n" for claim in expansion.claims))
+    return [*(replace(file, path=f"expanded/{file.path}") for file in files), claims]
 
 
 PASSES: tuple[tuple[str, Callable[[Compilation], Compilation]], ...] = (

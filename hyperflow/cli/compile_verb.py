@@ -9,7 +9,9 @@ from hyperflow.cli.output import print_findings, print_json
 from hyperflow.compiler import PASSES, Compilation, CompileOptions
 from hyperflow.dsl.discover import load_job
 from hyperflow.inventory.bundle_files import write_bundle
+from hyperflow.inventory.calibration_file import read_calibration
 from hyperflow.inventory.fleet import load_fleet
+from hyperflow.inventory.profile import read_profile
 from hyperflow.report.dump import dump_record
 from hyperflow.report.explain_text import explain_lines
 from hyperflow.report.plan_json import plan_document
@@ -23,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--explain", action="store_true", help="say why, and what was not chosen")
     parser.add_argument("--check", action="store_true", help="run every pass, write nothing")
     parser.add_argument("--stop-after", choices=[name for name, _ in PASSES], metavar="PASS", help="print that record")
+    parser.add_argument("--expand", action="store_true", help="also write what the HyperJob controller would make")
     parser.add_argument("--strict", action="store_true", help="exit 4 when there are warnings")
 
 
@@ -33,6 +36,8 @@ def add_job_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mode", choices=("auto", "hyperjob", "direct"), default="auto", help="kind of manifests")
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="such as parallel.tp=4")
     parser.add_argument("--templates", type=Path, metavar="DIR", help="your own templates")
+    parser.add_argument("--calibration", type=Path, metavar="FILE", help="constants fitted by hyperflow calibrate")
+    parser.add_argument("--profile", type=Path, metavar="FILE", help="measured layer times, JSON or CSV")
 
 
 def compile_from(args: argparse.Namespace, stop_after: str | None = None) -> Compilation:
@@ -40,7 +45,12 @@ def compile_from(args: argparse.Namespace, stop_after: str | None = None) -> Com
     fleet, findings = load_fleet([args.fleet]) if args.fleet else (None, ())
     print_findings(findings)
     options = CompileOptions(
-        mode=args.mode, stop_after=stop_after, templates=args.templates, calibration=default_calibration()
+        mode=args.mode,
+        stop_after=stop_after,
+        templates=args.templates,
+        calibration=read_calibration(args.calibration) if args.calibration else default_calibration(),
+        profile=read_profile(args.profile) if args.profile else None,
+        expand=getattr(args, "expand", False),
     )
     return load_job(args.job).with_settings(args.set).compilation(options, fleet)
 

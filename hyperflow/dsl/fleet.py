@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from hyperflow.errors import Finding, InputError
-from hyperflow.inventory.fleet import load_fleet
+from hyperflow.errors import Finding, InputError, raise_errors
+from hyperflow.inventory.fleet import load_fleet, read_fleet
 from hyperflow.spec import fleet as spec
 from hyperflow.units import gigabits_per_second
 
@@ -21,6 +21,18 @@ class Fleet:
         Raises InputError with one finding per fault.
         """
         fleet, _ = load_fleet(paths)
+        return fleet
+
+    @staticmethod
+    def from_karmada(context: str) -> spec.Fleet:
+        """Read the live plane (or single cluster) behind a kubeconfig context.
+
+        Raises InputError with one finding per fault.
+        """
+        from hyperflow.submit.live_inventory import KubernetesServer, fetch_objects
+
+        fleet, findings = read_fleet((), live=fetch_objects(KubernetesServer(context), context))
+        raise_errors(findings)
         return fleet
 
 

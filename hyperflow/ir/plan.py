@@ -70,7 +70,7 @@ class LinkLoad:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alternative:
-    """A plan that was considered and not chosen, and why."""
+    """A plan that was considered and not chosen, and why; `stages` and `warmup` let it be drawn."""
 
     name: str
     clusters: tuple[str, ...]
@@ -80,6 +80,8 @@ class Alternative:
     idle_by_cluster: tuple[tuple[str, float], ...] = ()
     feasible: bool
     reason: str
+    stages: tuple[Stage, ...] = ()
+    warmup: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -94,6 +94,8 @@ def describe(pricer: Pricer, candidate: Candidate, name: str, reason: str) -> Al
         idle_by_cluster=idle_by_cluster(stages),
         feasible=not broken,
         reason=reason,
+        stages=tuple(stages),
+        warmup=candidate.paced.depths,
     )
 
 

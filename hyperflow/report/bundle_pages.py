@@ -13,6 +13,7 @@ from hyperflow.ir.plan import Plan
 from hyperflow.ir.resolved import ResolvedJob
 from hyperflow.report.html import report_page
 from hyperflow.report.plan_json import plan_document
+from hyperflow.report.plan_timeline import draw_plan
 
 BUNDLE_SCHEMA = "hyperflow.bundle/v1"
 
@@ -25,7 +26,7 @@ def add_pages(bundle: Bundle, resolved: ResolvedJob, plan: Plan, findings: Seque
     document["findings"] = [finding.as_json() for finding in findings]
     pages = (
         BundleFile(path="plan.json", text=_json(document)),
-        BundleFile(path="report.html", text=report_page(resolved, plan, findings)),
+        BundleFile(path="report.html", text=report_page(resolved, plan, findings, draw_plan(plan))),
     )
     files = (*bundle.files, *pages)
     return replace(bundle, files=(*files, BundleFile(path="bundle.json", text=_json(_index(bundle, resolved, files)))))

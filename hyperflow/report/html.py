@@ -1,7 +1,7 @@
 """The plan as HTML: the notebook view and the self-contained page of a bundle."""
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 
@@ -27,9 +27,9 @@ def error_html(findings: Sequence[Finding]) -> str:
     return f'<div class="hf"><style>{_style()}</style>{_findings(findings)}</div>'
 
 
-def report_page(resolved: ResolvedJob, plan: Plan, findings: Sequence[Finding], pictures: Iterable[str] = ()) -> str:
-    """Give one self-contained page: plan, reasons, pictures (SVG), memory, traffic, findings."""
-    drawn = "".join(f"<h2>Timeline</h2>{svg}" for svg in pictures)
+def report_page(resolved: ResolvedJob, plan: Plan, findings: Sequence[Finding], timeline: str = "") -> str:
+    """Give one self-contained page: plan, reasons, timeline (SVG), memory, traffic, findings."""
+    drawn = f"<h2>Timeline</h2>{timeline}" if timeline else ""
     devices = ", ".join(resolved.devices)
     return "".join(
         (

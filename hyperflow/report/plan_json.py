@@ -31,7 +31,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
             "tokens_per_second": plan.tokens_per_second,
             "stages": [asdict(stage) for stage in plan.stages],
             "links": [_link(asdict(link)) for link in plan.links],
-            "alternatives": [asdict(alternative) for alternative in plan.alternatives],
+            "alternatives": [_alternative(asdict(alternative)) for alternative in plan.alternatives],
             "fallbacks": [asdict(fallback) for fallback in plan.fallbacks],
             "optimal": asdict(plan.optimal),
             "devices_left_over": [{"cluster": name, "devices": count} for name, count in plan.devices_left_over],
@@ -49,6 +49,10 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_rounded(item) for item in cast(list[Any], value)]
     return value
+
+
+def _alternative(alternative: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in alternative.items() if name != "stages"}
 
 
 def _link(link: dict[str, Any]) -> dict[str, Any]:
