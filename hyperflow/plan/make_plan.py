@@ -25,6 +25,7 @@ from hyperflow.plan.policies import Policy, find_policy
 from hyperflow.plan.pricing import Pricer
 from hyperflow.plan.sites import find_sites
 from hyperflow.plan.split import AGREEMENT, solve_split
+from hyperflow.plan.tier_limits import check_domains, tier_notes
 
 CONFIRM_SECONDS = 5.0
 WHOLE_SECONDS = 120.0
@@ -44,7 +45,7 @@ def make_plan(
     """
     deadline = time.monotonic() + WHOLE_SECONDS
     sites = find_sites(job)
-    findings = check_degrees(job, sites)
+    findings = [*check_degrees(job, sites), *tier_notes(job)]
     pricer = Pricer(job=job, calibration=calibration or default_calibration(), sites=sites, profile=profile)
     asked = job.job.parallel.policy
     name, policy = (None, None) if asked is None else find_policy(job, asked, policies or {})
@@ -118,6 +119,7 @@ def _finish(pricer: Pricer, ending: _Ending) -> Plan:
     plan = build_plan(pricer, chosen.candidate, context)
     if across is not None and takes_across:
         plan = _across_instead(pricer, across, plan, context)
+    check_domains(pricer.job, plan)
     why = explain_plan(
         plan, standard_seconds=chosen.candidate.standard_step_seconds, considered=chosen.considered, by=ending.by
     )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hyperflow.ir.resolved import ResolvedJob
+from hyperflow.plan.domain_room import nodes_for_one_child
 from hyperflow.spec.fleet import Cluster, Fleet, Link, NodeGroup
 
 
@@ -11,8 +12,8 @@ from hyperflow.spec.fleet import Cluster, Fleet, Link, NodeGroup
 class Site:
     """Nodes of one device type in one cluster. `domain` is the number of devices in its fastest fabric.
 
-    `nodes` counts the free ones where the fleet knows them, within the queue's quota; `name` is the cluster's, with
-    the device where a cluster has several types.
+    `nodes` counts the free ones where the fleet knows them, within the queue's quota and the job's hard tier. `name`
+    is the cluster's, with the device where a cluster has several types.
     """
 
     name: str
@@ -88,7 +89,7 @@ def _nodes(job: ResolvedJob, cluster: Cluster, group: NodeGroup) -> int:
     quota = cluster.quotas.get(job.job.queue, {}).get(group.resource)
     if quota is not None:
         devices = min(devices, int(quota))
-    return devices // group.devices_per_node
+    return nodes_for_one_child(job, cluster, group, devices // group.devices_per_node)
 
 
 def link_between(job: ResolvedJob, a: str, b: str) -> Link | None:
