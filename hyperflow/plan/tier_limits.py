@@ -41,8 +41,9 @@ def check_domains(job: ResolvedJob, plan: Plan) -> None:
         cluster = next(item for item in job.clusters if item.name == name)
         stage_tier = hard_tier_number(job.stage_tier, cluster)
         nodes = sum(stage.nodes for stage in stages)
-        if nodes % stages[0].nodes:
-            continue  # stages that share a node have no domain of their own
+        per_node = next(group.devices_per_node for group in cluster.groups if group.device == stages[0].device)
+        if plan.degrees.devices_per_stage % per_node:
+            continue  # pods that share a node are counted by devices, not by nodes
         answer = can_place(
             cluster,
             nodes,
