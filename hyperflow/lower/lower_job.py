@@ -31,7 +31,7 @@ from hyperflow.lower.propagation import child_policy, shared_policies
 from hyperflow.lower.rendezvous import Rendezvous, plan_rendezvous
 from hyperflow.lower.stage_groups import StageGroup, group_stages
 from hyperflow.lower.timeouts import check_timeouts, rendezvous_seconds
-from hyperflow.lower.topology import group_topology
+from hyperflow.lower.topology import assumed_leaf_note, group_topology
 from hyperflow.lower.volcano_job import job_spec, volcano_job
 
 Kind = TypeVar("Kind", bound=KubernetesObject)
@@ -74,7 +74,7 @@ def lower(job: ResolvedJob, plan: Plan, mode: str = "auto") -> Manifests:
         comm=comm_contract(final),
         needs=(*rendezvous.needs, *needs),
         story=_story(final, rendezvous, specs, [reason for t in topologies for reason in t.reasons]),
-        findings=(*findings, *_gang_note(final), *assumption_note(final)),
+        findings=(*findings, *assumed_leaf_note(final), *_gang_note(final), *assumption_note(final)),
     )
 
 

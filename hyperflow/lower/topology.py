@@ -14,6 +14,8 @@ from hyperflow.lower.stage_groups import StageGroup, node_group_for
 from hyperflow.lower.target_versions import everywhere
 from hyperflow.spec.fleet import Cluster
 
+LEAF_TIER = 1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupTopology:
@@ -33,6 +35,26 @@ def group_topology(draft: Draft, group: StageGroup, cluster: Cluster) -> GroupTo
     job, job_reason = _job_topology(draft, cluster)
     partition, partition_reason = _partition(draft, group, cluster, job)
     return GroupTopology(job=job, partition=partition, reasons=tuple(filter(None, (job_reason, partition_reason))))
+
+
+def assumed_leaf_note(draft: Draft) -> tuple[Finding, ...]:
+    """Warn (HF435) of clusters whose scale-up domains are taken to be the leaf HyperNodes, since no tier is known."""
+    if draft.job.stage_tier is not None or _tensor_nodes(draft) <= 1:
+        return ()
+    return tuple(
+        Finding(
+            code="HF435",
+            severity="warning",
+            message=f"tier {LEAF_TIER} of {cluster.name} is taken to be its scale-up domains, "
+            "as the fleet states no tiers",
+            where="on",
+            expected=f"HyperNodes of tier {LEAF_TIER}, one a scale-up domain",
+            hint="without such HyperNodes the scheduler spreads a tensor-parallel group over any nodes",
+            span=draft.job.job.sources.get("on"),
+        )
+        for cluster in {c.name: c for group in draft.groups for c in group.candidates}.values()
+        if not cluster.tiers
+    )
 
 
 def wants_partitions(draft: Draft) -> str:
@@ -125,6 +147,8 @@ def _scale_up_tier(draft: Draft, group: StageGroup, cluster: Cluster, nodes: int
     for tier in sorted(cluster.tiers, key=lambda tier: tier.tier):
         if tier.tier >= 1 and nodes <= tier.largest_nodes <= limit:
             return tier.tier
+    if not cluster.tiers and nodes <= limit:
+        return LEAF_TIER
     raise InfeasibleError(
         Finding(
             code="HF415",

@@ -277,6 +277,19 @@ def test_b6_tensor_parallel_over_nodes_of_one_scale_up_domain_is_a_partition_of_
     assert any("each tensor-parallel group of 4 nodes is one partition" in line for line in manifests.story)
 
 
+def test_b6_domain_declared_without_tiers_is_taken_as_the_leaf_tier_and_warned_of():
+    where = fleet(cluster("gb200", "GB200", 36, devices=4, nvlink_domain=72))
+    manifests = lower(job(where), plan([("gb200", "GB200", [8])], tp=8, dp=4, devices=4))
+    policy = manifests.objects[-1].spec.tasks[0].partition_policy
+    assert (policy.partition_size, policy.network_topology.highest_tier_allowed) == (2, 1)
+    assert [f.as_text() for f in manifests.findings if f.code == "HF435"] == [
+        "warning[HF435] tier 1 of gb200 is taken to be its scale-up domains, as the fleet states no tiers\n"
+        "  --> on\n"
+        "  expected HyperNodes of tier 1, one a scale-up domain\n"
+        "  hint: without such HyperNodes the scheduler spreads a tensor-parallel group over any nodes"
+    ]
+
+
 def test_f1_contract_carries_groups_bytes_link_classes_and_storage_with_a_digest():
     manifests = lower(*two_cities(data=Data(path="s3://corpus/x")))
     document = comm_document(manifests.comm)
