@@ -64,6 +64,7 @@ oracles: setup ## check the installed command against the recordings, where they
 
 golden: setup ## rewrite the expected outputs of the examples (read the diff as code)
 	$(BIN)/python -m tests.golden
+	$(BIN)/python -m tests.kfp_golden
 
 docs: setup ## rewrite the generated pages (docs/errors.md)
 	$(BIN)/python docs/generate.py

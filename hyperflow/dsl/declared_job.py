@@ -38,17 +38,22 @@ class DeclaredJob:
         """The declared name; the function's name when none was given."""
         return str(self._draft.parts["job"].get("name", self.__name__))
 
+    @property
+    def folder(self) -> Path:
+        """The folder of the file that declares the job; relative paths of the declaration start there."""
+        return Path(inspect.getsourcefile(self._function) or ".").parent
+
     def training_job(self, fleet: Fleet | None = None) -> TrainingJob:
         """Give the checked declaration; raises InputError with every mistake in it.
 
         A function that takes the plan as its argument is called after planning, so `launch` is still None here.
         """
-        launch = None if self._takes_plan else self.launch(None)
+        launch = None if self.takes_plan else self.launch(None)
         return assemble(self._draft, launch, fleet)
 
     def launch(self, plan: Plan | None) -> Launch:
         """Call the function and give the entry point that it returns; raises InputError (HF115) for anything else."""
-        entry = self._function(plan) if self._takes_plan else self._function()
+        entry = self._function(plan) if self.takes_plan else self._function()
         if getattr(entry, "kind", None) in ("megatron", "torchtitan", "torchrun", "function"):
             return entry
         raise HyperFlowError(
@@ -64,8 +69,7 @@ class DeclaredJob:
 
     def compilation(self, options: CompileOptions | None = None, fleet: Fleet | None = None) -> Compilation:
         """Run the passes and give everything they made."""
-        base = Path(inspect.getsourcefile(self._function) or ".").parent
-        return compile_job(self.training_job(fleet), base, options or CompileOptions(), self.launch)
+        return compile_job(self.training_job(fleet), self.folder, options or CompileOptions(), self.launch)
 
     def with_settings(self, settings: Sequence[str]) -> "DeclaredJob":
         """Give the job with each `path=value` set, as `--set` does."""
@@ -95,7 +99,8 @@ class DeclaredJob:
             return error_html(error.findings)
 
     @property
-    def _takes_plan(self) -> bool:
+    def takes_plan(self) -> bool:
+        """Say whether the function makes its entry point from the plan."""
         return bool(inspect.signature(self._function).parameters)
 
 

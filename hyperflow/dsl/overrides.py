@@ -40,9 +40,7 @@ def apply_overrides(draft: Draft, settings: Sequence[str]) -> Draft:
     parts = {name: dict(values) for name, values in draft.parts.items()}
     spans = dict(draft.spans)
     findings: list[Finding] = []
-    known = {f"{part}.{field}" for part, record in _PARTS.items() for field in record.model_fields}
-    known = {path.removesuffix("_seconds") for path in known}  # the user writes every="20m", the record holds seconds
-    known |= {f"job.{field}" for field in _JOB_FIELDS & set(TrainingJob.model_fields)}
+    known = set(_known_settings())
     for setting in settings:
         path, equals, text = setting.partition("=")
         if not equals or path not in known:
@@ -54,6 +52,24 @@ def apply_overrides(draft: Draft, settings: Sequence[str]) -> Draft:
     if findings:
         raise InputError(findings)
     return Draft(parts=parts, spans=spans, patches=draft.patches, findings=draft.findings)
+
+
+def type_of_setting(path: str) -> Any:
+    """Give the type of what a path such as `parallel.tp` takes; raises InputError (HF118) for an unknown one."""
+    known = _known_settings()
+    if path not in known:
+        raise InputError(_unknown_setting(path, path, set(known)))
+    return known[path]
+
+
+def _known_settings() -> dict[str, Any]:
+    known: dict[str, Any] = {}
+    for part, record in _PARTS.items():
+        for field, info in record.model_fields.items():
+            # the user writes every="20m", the record holds seconds
+            duration = field.endswith("_seconds")
+            known[f"{part}.{field.removesuffix('_seconds')}"] = str if duration else info.annotation
+    return known | {f"job.{field}": TrainingJob.model_fields[field].annotation for field in _JOB_FIELDS}
 
 
 def _value(text: str) -> Any:

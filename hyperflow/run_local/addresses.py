@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from hyperflow.run_local.kubelet_text import expand
 from hyperflow.run_local.pods import Container, LocalBundle, Pod
 
 LOOPBACK = "127.0.0.1"
@@ -76,18 +77,22 @@ def mounted(container: Container, folders: Mapping[str, Path]) -> dict[str, Path
 
 
 def command_of(container: Container, addresses: Addresses, folders: Mapping[str, Path]) -> list[str]:
-    """Give the container's command line for this machine; `$(NAME)` is expanded as the kubelet does."""
-    environment = dict(container.environment)
-
-    def expand(word: str) -> str:
-        return re.sub(r"\$\((\w+)\)", lambda found: environment.get(found[1], found[0]), word)
-
-    return [addresses.translate(expand(word), folders) for word in container.command]
+    """Give the container's command line for this machine; `$(NAME)` and `$$` are expanded as the kubelet does."""
+    environment = _expanded(container)
+    return [addresses.translate(expand(word, environment), folders) for word in container.command]
 
 
 def environment_of(
     container: Container, addresses: Addresses, folders: Mapping[str, Path], inherited: Mapping[str, str]
 ) -> dict[str, str]:
     """Give the environment of the process: the container's own over the little that is inherited."""
-    own = {name: addresses.translate(value, folders) for name, value in container.environment}
+    own = {name: addresses.translate(value, folders) for name, value in _expanded(container).items()}
     return {**inherited, **own}
+
+
+def _expanded(container: Container) -> dict[str, str]:
+    """The variables, each with those before it filled in."""
+    environment: dict[str, str] = {}
+    for name, value in container.environment:
+        environment[name] = expand(value, environment)
+    return environment

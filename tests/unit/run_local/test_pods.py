@@ -6,7 +6,7 @@ import pytest
 
 from hyperflow.errors import InputError
 from hyperflow.inventory.documents import Document
-from hyperflow.run_local.addresses import Addresses
+from hyperflow.run_local.addresses import Addresses, command_of, environment_of
 from hyperflow.run_local.pods import read_local_bundle
 
 
@@ -89,3 +89,22 @@ def test_hosts_ports_and_mounted_paths_are_translated_whole(tmp_path):
         "toy-rank0-not": "toy-rank0-not",
     }
     assert {value: here.translate(value, folders) for value in translate} == translate
+
+
+def test_variables_and_commands_are_expanded_as_the_kubelet_does():
+    container = {
+        "name": "main",
+        "command": ["echo", "$$(A) $(A) $(B)"],
+        "env": [{"name": "A", "value": "5$$"}, {"name": "C", "value": "$(A) $(D) $HOME"}],
+    }
+    tasks = [{"name": "node", "replicas": 1, "template": {"spec": {"containers": [container]}}}]
+    value = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": "j"},
+        "spec": {"tasks": tasks},
+    }
+    found = read_local_bundle([Document(file="x.yaml", index=0, value=value)]).children[0].pods[0].containers[0]
+    here = Addresses(ports={}, hosts={})
+    assert environment_of(found, here, {}, {}) == {"A": "5$", "C": "5$ $(D) $HOME"}
+    assert command_of(found, here, {}) == ["echo", "$(A) 5$ $(B)"]

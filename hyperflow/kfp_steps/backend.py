@@ -1,0 +1,100 @@
+"""The seam between a step and the place where its job runs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from hyperflow.errors import Finding, UsageError
+
+FINAL = ("COMPLETED", "FAILED")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildState:
+    """One part of the job as it is now."""
+
+    name: str
+    cluster: str
+    phase: str
+    running: int
+    total: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What one look at the job shows; `state` is one of those that `hyperflow status` prints."""
+
+    state: str
+    reason: str = ""
+    children: tuple[ChildState, ...] = ()
+    restarts: int | None = None
+
+
+class Backend(Protocol):
+    """Where a compiled bundle runs. A job is known by its bundle's name, so that every call may be repeated."""
+
+    def start(self, bundle: Path, name: str) -> bool:
+        """Start the bundle in this folder, or take over the job that runs under its name (then True)."""
+        ...
+
+    def look(self) -> Observation:
+        """Say what the job does now; new log lines of the first rank are printed on the way."""
+        ...
+
+    def log_text(self) -> str:
+        """Give the log of the first rank as far as it is known."""
+        ...
+
+    def delete(self) -> None:
+        """End the job and remove what belongs to it; quiet where it is gone already."""
+        ...
+
+
+class Place(Protocol):
+    """All jobs of one backend, for a cleanup that knows the run and nothing else."""
+
+    def jobs_of_run(self, run_key: str) -> list[str]:
+        """Give the names of the jobs of a pipeline run that are still there."""
+        ...
+
+    def delete(self, name: str) -> None:
+        """End and remove one of them."""
+        ...
+
+
+Say = Callable[[str], None]
+
+
+def open_backend(target: str, work_dir: str, say: Say) -> Backend:
+    """Give the backend that `target` names: `local`, `local:DIR`; raises UsageError (HF556) for anything else."""
+    from hyperflow.kfp_steps.local_backend import LocalBackend, local_root
+
+    kind, _, place = target.partition(":")
+    if kind == "local":
+        return LocalBackend(local_root(place), Path(work_dir or "."), say)
+    raise _unknown(target)
+
+
+def open_place(target: str) -> Place:
+    """Give all jobs of the backend that `target` names; raises UsageError (HF556) for anything else."""
+    from hyperflow.kfp_steps.local_backend import LocalPlace, local_root
+
+    kind, _, place = target.partition(":")
+    if kind == "local":
+        return LocalPlace(local_root(place))
+    raise _unknown(target)
+
+
+def _unknown(target: str) -> UsageError:
+    return UsageError(
+        Finding(
+            code="HF556",
+            message=f"there is no backend {target!r}",
+            where="backend",
+            got=target,
+            expected="local or local:DIR",
+            hint='backend="local" runs the job as processes of the step',
+        )
+    )

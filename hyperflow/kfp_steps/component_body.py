@@ -1,0 +1,140 @@
+"""What the components of a pipeline call: each takes the inputs and artifacts of its component by name."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from hyperflow.errors import Finding, HyperFlowError
+from hyperflow.inventory.fleet import load_fleet, write_fleet
+from hyperflow.inventory.fleet_summary import summarise_fleet
+from hyperflow.kfp_steps.backend import open_place
+from hyperflow.kfp_steps.follow import FollowPolicy
+from hyperflow.kfp_steps.late_values import from_struct
+from hyperflow.kfp_steps.outputs import Artifact, metrics_of, write_text
+from hyperflow.kfp_steps.prepare import JobInputs, compiled, live_fleet
+from hyperflow.kfp_steps.run_names import run_key
+from hyperflow.kfp_steps.train_step import Metrics, StepOutputs, reported, run_train, say, show_plan, task_fields
+
+__all__ = ["cleanup", "discover", "from_struct", "plan", "train"]
+
+
+def train(
+    *,
+    job: Mapping[str, Any],
+    values: Mapping[str, object],
+    run_id: str,
+    backend: str,
+    context: str,
+    plan_at: str,
+    fleet_file: str,
+    work_dir: str,
+    poll_seconds: float,
+    queue_timeout_seconds: float,
+    run_timeout_seconds: float,
+    on_cancel: str,
+    on_failure: str,
+    must_complete: bool,
+    checkpoint: Artifact,
+    plan: Artifact,
+    timeline: Artifact,
+    metrics: Metrics,
+    status: Artifact,
+    task_config: object = None,
+) -> tuple[str, float]:
+    """Train; give the state that the job ended in and the predicted seconds of a step."""
+    policy = reported(
+        lambda: FollowPolicy(
+            poll_seconds=poll_seconds,
+            queue_timeout_seconds=queue_timeout_seconds,
+            run_timeout_seconds=run_timeout_seconds,
+            on_cancel=on_cancel,
+            on_failure=on_failure,
+        )
+    )
+    inputs = JobInputs(
+        packed=job,
+        values=values,
+        run_id=run_id,
+        plan=plan_at,
+        context=context,
+        fleet_file=fleet_file,
+        task=task_fields(task_config),
+    )
+    outputs = StepOutputs(checkpoint=checkpoint, plan=plan, timeline=timeline, status=status, metrics=metrics)
+    target = f"{backend}:{context}" if backend == "plane" and context else backend
+    return run_train(inputs, policy, outputs, backend=target, work_dir=work_dir, must_complete=must_complete)
+
+
+def plan(
+    *,
+    job: Mapping[str, Any],
+    values: Mapping[str, object],
+    context: str,
+    plan_at: str,
+    fleet_file: str,
+    plan: Artifact,
+    metrics: Metrics,
+) -> tuple[bool, float, str]:
+    """Plan only; give whether a plan exists, the seconds of its step (0 where none does), and why not.
+
+    Mistakes that have nothing to do with degrees, devices and memory end the process as in `train`.
+    """
+    inputs = JobInputs(packed=job, values=values, plan=plan_at, context=context, fleet_file=fleet_file)
+
+    def body() -> tuple[bool, float, str]:
+        try:
+            done = compiled(inputs)
+        except HyperFlowError as error:
+            if not all(_says_no_plan(finding) for finding in error.findings if finding.severity == "error"):
+                raise
+            for finding in error.findings:
+                say(finding.as_text())
+            write_text(plan, f"<pre>{_escaped(str(error))}</pre>")
+            return False, 0.0, error.findings[0].message
+        show_plan(done, plan)
+        for name, value in metrics_of(done.needed_plan, None, None).items():
+            metrics.log_metric(name, value)
+        return True, done.needed_plan.step_seconds, ""
+
+    return reported(body)
+
+
+def discover(*, context: str, sources: list[str], fleet: Artifact) -> int:
+    """Read the fleet, live or from files, and leave it as fleet.yaml; give the number of usable devices."""
+
+    def body() -> int:
+        found = load_fleet(sources)[0] if sources else live_fleet(context)
+        write_text(fleet, write_fleet(found))
+        summary = summarise_fleet(found)
+        say(json.dumps(summary, indent=2, ensure_ascii=False))
+        return sum(cluster.devices_total for cluster in found.clusters)
+
+    return reported(body)
+
+
+def cleanup(*, run_id: str, backend: str, context: str, run_state: str, on_failure: str, on_success: str) -> int:
+    """Delete what the run has left, as its end says; give the number of jobs that were deleted."""
+
+    def body() -> int:
+        FollowPolicy(on_failure=on_failure, on_cancel=on_success)
+        choice = on_success if run_state == "SUCCEEDED" else on_failure
+        place = open_place(f"{backend}:{context}" if backend == "plane" and context else backend)
+        names = place.jobs_of_run(run_key(run_id))
+        for name in names:
+            say(f"hyperflow: run {run_state}: {choice} {name}")
+            if choice == "delete":
+                place.delete(name)
+        if not names:
+            say(f"hyperflow: run {run_state}: no job is left")
+        return len(names) if choice == "delete" else 0
+
+    return reported(body)
+
+
+def _says_no_plan(finding: Finding) -> bool:
+    """Codes of parallelism, plan and split: these degrees do not fit this fleet, others may."""
+    return finding.code.startswith("HF2")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;")

@@ -1,0 +1,157 @@
+"""The embedded backend: the job's pods as processes on the machine of the step."""
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from hyperflow.inventory.documents import read_documents
+from hyperflow.json_tree import dig, mapping, sequence, text
+from hyperflow.kfp_steps.backend import ChildState, Observation, Say
+from hyperflow.kfp_steps.local_run import BUNDLE, LOCK, OUTPUT, PID, RESULT
+from hyperflow.kfp_steps.run_names import RUN_LABEL
+from hyperflow.run_local.processes import descendants, end_all
+
+ROOT_VARIABLE = "HYPERFLOW_LOCAL_DIR"
+GRACE_SECONDS = 15.0
+
+
+def local_root(place: str) -> Path:
+    """Give the folder of all local jobs: the one named, else that of HYPERFLOW_LOCAL_DIR, else one below /tmp."""
+    usual = Path(tempfile.gettempdir()) / f"hyperflow-jobs-{os.getuid()}"
+    return Path(place or os.environ.get(ROOT_VARIABLE, "") or usual).absolute()
+
+
+class LocalBackend:
+    """One job below `root`; its runner is a session of its own, so it outlives the step that started it."""
+
+    def __init__(self, root: Path, work_dir: Path, say: Say) -> None:
+        self._root, self._work_dir, self._say = root, work_dir, say
+        self._folder = root
+        self._shown = 0
+        self._log: list[str] = []
+
+    def start(self, bundle: Path, name: str) -> bool:
+        """Start the bundle, or take over the job of that name, whether it runs or has ended."""
+        self._folder = self._root / name
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if _is_running(self._folder) or (self._folder / RESULT).is_file():
+            return True
+        shutil.rmtree(self._folder / BUNDLE, ignore_errors=True)
+        shutil.copytree(bundle, self._folder / BUNDLE)
+        with (self._folder / "runner.err").open("wb") as errors:
+            # nothing of the step's own pipes is inherited: who waits for their end must not wait for the job
+            runner = subprocess.Popen(
+                [sys.executable, "-m", "hyperflow.kfp_steps.local_run", self._folder, self._work_dir.absolute()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+            )
+        assert runner.stdout is not None
+        return runner.stdout.readline() != b"ready\n"
+
+    def look(self) -> Observation:
+        """Print new lines of the pods, then say how the job stands."""
+        running = _is_running(self._folder)
+        self._forward()
+        result = self._folder / RESULT
+        if result.is_file():
+            return _ended(json.loads(result.read_text(encoding="utf-8")))
+        if running:
+            return Observation(state="RUNNING")
+        return Observation(state="FAILED", reason="its processes ended without a result")
+
+    def _forward(self) -> None:
+        path = self._folder / OUTPUT
+        if not path.is_file():
+            return
+        with path.open("rb") as output:
+            output.seek(self._shown)
+            new = output.read()
+        whole = new[: new.rfind(b"\n") + 1]
+        self._shown += len(whole)
+        for line in whole.decode("utf-8", errors="replace").splitlines():
+            self._log.append(line)
+            self._say(line)
+
+    def log_text(self) -> str:
+        """Give all lines that were printed, each with its pod in front."""
+        return "\n".join(self._log)
+
+    def delete(self) -> None:
+        """End the job's processes and remove its folder."""
+        _remove(self._folder)
+
+
+class LocalPlace:
+    """All jobs below one folder."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def jobs_of_run(self, run_key: str) -> list[str]:
+        """Give the jobs whose manifests carry the run's label."""
+        return sorted(path.name for path in self._root.glob("*") if _run_of(path) == run_key)
+
+    def delete(self, name: str) -> None:
+        """End and remove one job."""
+        _remove(self._root / name)
+
+
+def _run_of(folder: Path) -> str:
+    manifests = sorted((folder / BUNDLE).glob("[0-9]*.yaml"))
+    documents = read_documents(manifests[0]) if manifests else ()
+    labels = [dig(document.value, "metadata", "labels", RUN_LABEL) for document in documents]
+    return text(next(iter(labels), ""))
+
+
+def _is_running(folder: Path) -> bool:
+    with contextlib.suppress(FileNotFoundError), (folder / LOCK).open("r") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def _remove(folder: Path) -> None:
+    if _is_running(folder):
+        pid = int((folder / PID).read_text())
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+        deadline = time.monotonic() + GRACE_SECONDS
+        while _is_running(folder) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        if _is_running(folder):
+            end_all([*descendants(pid), pid], signal.SIGKILL)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _ended(result: dict[str, Any]) -> Observation:
+    children = [mapping(child) for child in sequence(result.get("children"))]
+    reasons = [f"{child.get('name')}: {child.get('reason')}" for child in children if child.get("reason")]
+    return Observation(
+        state=text(result.get("state")),
+        reason="; ".join(reasons) or text(result.get("reason")),
+        children=tuple(
+            ChildState(
+                name=text(child.get("name")),
+                cluster=text(child.get("cluster")),
+                phase=text(child.get("phase")),
+                running=0,
+                total=len(sequence(child.get("pods"))),
+                reason=text(child.get("reason")),
+            )
+            for child in children
+        ),
+        restarts=sum(int(child.get("retries", 0)) for child in children),
+    )

@@ -1,0 +1,107 @@
+"""What a step leaves in the pipeline: the plan as a page, the course of the job, metrics, and its status."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Protocol
+
+from hyperflow.ir.plan import Plan
+from hyperflow.kfp_steps.follow import Event, Outcome
+from hyperflow.kfp_steps.measured import Measured
+from hyperflow.report.plan_table import plan_lines
+from hyperflow.units import format_seconds
+
+STATUS_SCHEMA = "hyperflow.step-status/v1"
+NEXT = {
+    "COMPLETED": (),
+    "FAILED": ("read the log above from the first failure on",),
+    "DEGRADED": ('on_partial_failure="keep" lets the other parts run on',),
+    "TIMED_OUT": ("raise the limit named in the reason, or free what the job waits for",),
+}
+
+
+class Artifact(Protocol):
+    """The part of a kfp artifact that a step uses."""
+
+    path: str
+    uri: str
+    metadata: dict[str, Any]
+
+
+def write_text(artifact: Artifact, text: str) -> None:
+    """Write an artifact's file."""
+    path = Path(artifact.path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def metrics_of(plan: Plan, measured: Measured | None, outcome: Outcome | None) -> dict[str, float]:
+    """Give predicted and measured figures; what nobody measured is left out.
+
+    Measured MFU follows from the predicted one, since a step has the same FLOP. Goodput is the share of the run,
+    restarts included and queueing not, that the steps in the log account for.
+    """
+    figures = {
+        "predicted_step_seconds": plan.step_seconds,
+        "predicted_mfu": plan.mfu,
+        "predicted_tokens_per_second": plan.tokens_per_second,
+    }
+    if outcome is not None:
+        figures |= {"ran_seconds": outcome.ran_seconds, "waited_seconds": outcome.waited_seconds}
+        if outcome.last.restarts is not None:
+            figures["restarts"] = float(outcome.last.restarts)
+    if measured is not None:
+        figures |= {
+            "measured_step_seconds": measured.step_seconds,
+            "measured_mfu": plan.mfu * plan.step_seconds / measured.step_seconds,
+            "measured_over_predicted": measured.step_seconds / plan.step_seconds,
+        }
+        if outcome is not None and outcome.ran_seconds > 0:
+            figures["goodput"] = min(1.0, measured.steps * measured.step_seconds / outcome.ran_seconds)
+    return {name: float(f"{value:.6g}") for name, value in figures.items()}
+
+
+def timeline_markdown(name: str, plan: Plan, events: Sequence[Event], figures: Mapping[str, float]) -> str:
+    """Give the course of the job and its figures as Markdown."""
+    rows = [f"| {format_seconds(event.seconds)} | {event.state} | {_cell(event.reason)} |" for event in events]
+    numbers = [f"| {name} | {value:g} |" for name, value in figures.items()]
+    table = "\n".join(plan_lines(plan))
+    return "\n".join(
+        [
+            f"# {name}",
+            "",
+            "| after | state | reason |",
+            "|---|---|---|",
+            *rows,
+            "",
+            "| figure | value |",
+            "|---|---|",
+            *numbers,
+            "",
+            "```text",
+            table,
+            "```",
+            "",
+        ]
+    )
+
+
+def status_text(name: str, adopted: bool, outcome: Outcome, figures: Mapping[str, float]) -> str:
+    """Give the status document, with the keys of `hyperflow status` and what the step adds."""
+    document = {
+        "schema": STATUS_SCHEMA,
+        "job": name,
+        "state": outcome.state,
+        "reason": outcome.reason,
+        "adopted": adopted,
+        "children": [asdict(child) for child in outcome.last.children],
+        "events": [asdict(event) for event in outcome.events],
+        "metrics": dict(figures),
+        "next": list(NEXT[outcome.state]),
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ") or "-"

@@ -1,0 +1,32 @@
+"""Packing a declared job, with every mistake found first that can be found before the pipeline runs."""
+
+from typing import Any
+
+from hyperflow.compiler import CompileOptions
+from hyperflow.dsl.declared_job import DeclaredJob
+from hyperflow.errors import Finding, UsageError
+from hyperflow.kfp_steps.packed_job import pack
+from hyperflow.kfp_steps.prepare import COMPILE_TIME, RUN_TIME
+
+
+def pack_job(train: DeclaredJob, *, plan: str = COMPILE_TIME) -> dict[str, Any]:
+    """Give the job as the input `job` of the components; with `plan="compile"` every pass is run first.
+
+    Raises HyperFlowError with all that is wrong, HF555 for a function that takes the plan with `plan="runtime"`.
+    """
+    if plan == RUN_TIME:
+        if train.takes_plan:
+            raise UsageError(
+                Finding(
+                    code="HF555",
+                    message=f"{train.name}: an entry point made from the plan needs the plan at compile time",
+                    where="plan",
+                    got=f'plan="{RUN_TIME}"',
+                    expected=f'plan="{COMPILE_TIME}"',
+                    hint="let the decorated function take no plan; the pods read it from HF_* and HF_PLAN_FILE",
+                )
+            )
+        return pack(train.training_job(), train.launch(None), train.folder, None)
+    done = train.compilation(CompileOptions(stop_after="validate"))
+    made = done.needed_plan
+    return pack(done.job, train.launch(made), train.folder, made if train.takes_plan else None)

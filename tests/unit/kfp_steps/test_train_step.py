@@ -1,0 +1,263 @@
+"""The step runs a job to its end on this machine: outputs, failure, retry, cancel, settings of the task."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hyperflow.dsl.discover import load_job
+from hyperflow.errors import InputError
+from hyperflow.kfp_steps.component_body import cleanup, discover, plan
+from hyperflow.kfp_steps.follow import FollowPolicy
+from hyperflow.kfp_steps.local_backend import LocalPlace
+from hyperflow.kfp_steps.pack_job import pack_job
+from hyperflow.kfp_steps.prepare import JobInputs, compiled
+from hyperflow.kfp_steps.run_names import run_key
+from hyperflow.kfp_steps.train_step import run_train
+from tests.kfp_cases import ROOT, SCRIPT_JOB, FileArtifact, outputs_in, without_torch, write_tiny
+
+WORKS = """
+import os, pathlib
+print(f"rank {os.environ['RANK']} says {os.environ['GIVEN']}")
+for step in (1, 2, 3):
+    print(f"step {step} loss 1 step_seconds 0.5")
+with pathlib.Path("runs.txt").open("a") as file:
+    file.write(os.environ["RANK"])
+"""
+FAILS = "import sys; print('cannot go on'); sys.exit(78)"
+NASTY = '{"a": "b"} \'c\' ünï $HOME'
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    without_torch(monkeypatch)
+
+    def call(script, run_id="run-1", **options):
+        job = write_tiny(tmp_path, script)
+        outputs = outputs_in(tmp_path)
+        policy = FollowPolicy(poll_seconds=0.05, **options.pop("policy", {}))
+        inputs = JobInputs(packed=pack_job(job), values={"env.GIVEN": NASTY}, run_id=run_id)
+        backend = f"local:{tmp_path}/jobs"
+        try:
+            return run_train(inputs, policy, outputs, backend=backend, work_dir=str(tmp_path), **options), outputs
+        except SystemExit as end:
+            return end.code, outputs
+
+    return call
+
+
+def test_i3_a_job_that_completes_leaves_all_outputs(run, tmp_path, capfd):
+    (state, seconds), outputs = run(WORKS)
+    assert state == "COMPLETED"
+    printed = capfd.readouterr().out
+    assert f"[north/0] rank 0 says {NASTY}" in printed
+    assert f"[south/0] rank 1 says {NASTY}" in printed
+    assert outputs.checkpoint.uri == "s3://checkpoints/tiny"
+    assert sum(outputs.checkpoint.metadata["layers"]) == 8
+    assert "<h1>tiny-" in outputs.plan.text
+    assert "| COMPLETED |" in outputs.timeline.text
+    figures = outputs.metrics.metadata
+    assert figures["predicted_step_seconds"] == pytest.approx(seconds, rel=1e-5)
+    assert figures["measured_step_seconds"] == 0.5
+    assert figures["measured_mfu"] == pytest.approx(figures["predicted_mfu"] * seconds / 0.5, rel=1e-4)
+    status = json.loads(outputs.status.text)
+    assert (status["state"], status["adopted"]) == ("COMPLETED", False)
+    assert [child["phase"] for child in status["children"]] == ["Completed", "Completed"]
+
+
+def test_a_retry_takes_the_job_over_and_trains_nothing_again(run, tmp_path):
+    first, _ = run(WORKS)
+    second, outputs = run(WORKS)
+    assert first == second
+    assert json.loads(outputs.status.text)["adopted"] is True
+    assert sorted((tmp_path / "runs.txt").read_text()) == ["0", "1"]
+    run(WORKS, run_id="run-2")
+    assert sorted((tmp_path / "runs.txt").read_text()) == ["0", "0", "1", "1"]
+
+
+def test_a_job_that_fails_fails_the_step_and_is_deleted(run, tmp_path, capsys):
+    code, outputs = run(FAILS)
+    status = json.loads(outputs.status.text)
+    assert code == 5
+    assert status["state"] == "FAILED"
+    name = status["job"]
+    assert capsys.readouterr().out.endswith(
+        f"hyperflow: deleting {name} (on_failure=delete)\n"
+        f"error[HF560] job {name} ended FAILED: {status['reason']}\n"
+        f"  --> {name}\n"
+        "  got FAILED, expected COMPLETED\n"
+        "  hint: read the log above from the first failure on\n"
+    )
+    assert list((tmp_path / "jobs").iterdir()) == []
+
+
+def test_a_kept_failure_is_found_by_the_cleanup_of_its_run_only(run, tmp_path):
+    (state, _), _ = run(FAILS, policy={"on_failure": "keep"}, must_complete=False)
+    run(WORKS, run_id="run-2")
+    place = LocalPlace(tmp_path / "jobs")
+    assert state == "FAILED"
+    assert len(place.jobs_of_run(run_key("run-1"))) == 1
+    rest = {"backend": f"local:{tmp_path}/jobs", "context": "", "on_success": "keep"}
+    assert cleanup(run_id="run-1", run_state="FAILED", on_failure="keep", **rest) == 0
+    assert cleanup(run_id="run-1", run_state="SUCCEEDED", on_failure="delete", **rest) == 0
+    assert cleanup(run_id="run-1", run_state="FAILED", on_failure="delete", **rest) == 1
+    assert place.jobs_of_run(run_key("run-1")) == []
+    assert len(place.jobs_of_run(run_key("run-2"))) == 1
+
+
+def test_a_run_that_takes_too_long_is_ended_with_all_its_processes(run, tmp_path):
+    script = """
+    import os, time, pathlib
+    pathlib.Path("pid-" + os.environ["RANK"]).write_text(str(os.getpid()))
+    time.sleep(600)
+    """
+    (state, _), outputs = run(script, policy={"run_timeout_seconds": 3}, must_complete=False)
+    assert state == "TIMED_OUT"
+    assert json.loads(outputs.status.text)["reason"] == "still RUNNING after run_timeout_seconds = 3.00 s"
+    pids = [int(path.read_text()) for path in tmp_path.glob("pid-*")]
+    assert len(pids) == 2
+    assert [pid for pid in pids if is_alive(pid)] == []
+
+
+def is_alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+CANCELLED = """
+import sys
+from pathlib import Path
+from hyperflow.dsl.discover import load_job
+from hyperflow.kfp_steps.follow import FollowPolicy
+from hyperflow.kfp_steps.pack_job import pack_job
+from hyperflow.kfp_steps.prepare import JobInputs
+from hyperflow.kfp_steps.train_step import run_train
+from tests.kfp_cases import outputs_in
+
+folder = Path(sys.argv[1])
+inputs = JobInputs(packed=pack_job(load_job(str(folder / "job.py"))), run_id="run-1")
+policy = FollowPolicy(poll_seconds=0.05, on_cancel=sys.argv[2])
+print(run_train(inputs, policy, outputs_in(folder), backend=f"local:{folder}/jobs", work_dir=str(folder)))
+"""
+
+
+@pytest.mark.parametrize("choice", ["delete", "keep"])
+def test_a_cancelled_step_follows_on_cancel_and_a_restarted_one_takes_the_kept_job_over(tmp_path, monkeypatch, choice):
+    without_torch(monkeypatch)
+    write_tiny(
+        tmp_path,
+        """
+        import pathlib, time
+        print("I am here", flush=True)
+        while not pathlib.Path("go").exists():
+            time.sleep(0.05)
+        """,
+    )
+    command = [sys.executable, "-c", CANCELLED, str(tmp_path), choice]
+    step = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=os.environ)
+    assert step.stdout is not None
+    wait_for_line(step.stdout, "I am here")
+    step.send_signal(signal.SIGTERM)
+    rest = step.stdout.read()
+    assert step.wait(30) == 143
+    assert f"hyperflow: cancelled; {choice} tiny-" in rest
+    jobs = list((tmp_path / "jobs").iterdir())
+    if choice == "delete":
+        assert jobs == []
+        return
+    assert len(jobs) == 1
+    (tmp_path / "go").touch()
+    again = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True, timeout=60)
+    assert f"hyperflow: took over {jobs[0].name}" in again.stdout
+    assert "('COMPLETED', " in again.stdout
+
+
+def wait_for_line(stream, text):
+    deadline = time.monotonic() + 60
+    for line in stream:
+        if text in line:
+            return
+        assert time.monotonic() < deadline
+    pytest.fail(f"the step ended before it said {text!r}")
+
+
+TASK = {
+    "env": [
+        {"name": "FROM_TASK", "value": 'a "b"'},
+        {"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}},
+    ],
+    "tolerations": [{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}],
+    "volumes": [{"name": "scratch", "persistentVolumeClaim": {"claimName": "scratch"}}],
+    "volume_mounts": [{"name": "scratch", "mountPath": "/scratch"}],
+    "node_selector": {"pool": "train"},
+    "resources": {"limits": {"cpu": "8", "nvidia.com/gpu": "99"}, "requests": {"memory": "1Gi"}},
+}
+
+
+def test_i4_settings_of_the_task_reach_every_training_pod(tmp_path):
+    done = compiled(JobInputs(packed=pack_job(write_tiny(tmp_path)), task=TASK))
+    parts = done.needed_manifests.objects[-1].document()["spec"]["replicatedJobs"]
+    assert len(parts) == 2
+    for part in parts:
+        pod = part["templateSpec"]["tasks"][0]["template"]["spec"]
+        container = pod["containers"][0]
+        assert container["env"][-2:] == TASK["env"]
+        assert pod["tolerations"] == TASK["tolerations"]
+        assert TASK["volumes"][0] in pod["volumes"]
+        assert TASK["volume_mounts"][0] in container["volumeMounts"]
+        assert pod["nodeSelector"]["pool"] == "train"
+        assert container["resources"]["limits"] == {"nvidia.com/gpu": "1", "cpu": "8"}
+        assert container["resources"]["requests"]["memory"] == "1Gi"
+
+
+def test_i4_a_setting_that_the_job_has_already_is_refused(tmp_path):
+    with pytest.raises(InputError) as caught:
+        compiled(JobInputs(packed=pack_job(write_tiny(tmp_path)), task={"env": [{"name": "MODE", "value": "x"}]}))
+    assert [finding.as_text() for finding in caught.value.findings] == [
+        "error[HF558] the task sets env 'MODE', which the job has already\n"
+        "  --> task_config.env\n"
+        "  got MODE\n"
+        "  hint: set it once: in the job's decorators or on the task"
+    ]
+
+
+def test_a_plan_step_says_why_there_is_no_plan(tmp_path):
+    job = pack_job(write_tiny(tmp_path))
+    rest = {"context": "", "plan_at": "compile", "fleet_file": ""}
+    files = {name: FileArtifact(str(tmp_path / name)) for name in ("plan", "metrics")}
+    feasible, seconds, reason = plan(job=job, values={}, **rest, **files)
+    assert (feasible, reason) == (True, "")
+    assert seconds == pytest.approx(files["metrics"].metadata["predicted_step_seconds"], rel=1e-5)
+    feasible, seconds, reason = plan(job=job, values={"parallel.dp": 64}, **rest, **files)
+    assert (feasible, seconds) == (False, 0.0)
+    assert reason == "global_batch_size=16 is no multiple of dp x micro_batch_size"
+
+
+def test_a_discovered_fleet_can_be_planned_for(tmp_path):
+    source = ROOT / "examples" / "02_llama70b" / "fleet.yaml"
+    fleet = FileArtifact(str(tmp_path / "fleet.yaml"))
+    devices = discover(context="", sources=[str(source)], fleet=fleet)
+    packed = pack_job(load_job(str(source.with_name("job.py"))), plan="runtime")
+    there = compiled(JobInputs(packed=packed, plan="runtime", fleet_file=fleet.path))
+    assert devices == sum(cluster.devices_total for cluster in there.job.on.fleet.clusters) > 0
+
+
+def test_a_mistake_prints_its_finding_and_no_traceback(run, tmp_path, capsys):
+    write_tiny(tmp_path, job=SCRIPT_JOB)
+    packed = pack_job(load_job(str(tmp_path / "job.py")))
+    with pytest.raises(SystemExit) as end:
+        run_train(
+            JobInputs(packed=packed, values={"parallel.dp": "x"}),
+            FollowPolicy(),
+            outputs_in(tmp_path),
+            backend=f"local:{tmp_path}/jobs",
+        )
+    assert end.value.code == 1
+    assert capsys.readouterr().out.startswith("error[HF112] @hf.parallel(dp=): 'x' does not fit\n  --> --set:1:")
