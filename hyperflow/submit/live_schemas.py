@@ -10,6 +10,7 @@ from typing import Any
 
 from hyperflow.admission.shapes import Shape, shape_of
 from hyperflow.admission.structure import unknown_fields, with_defaults
+from hyperflow.catalog.targets import first_version
 from hyperflow.errors import Finding
 from hyperflow.inventory.bundle_reader import StoredBundle
 from hyperflow.json_tree import dig, is_mapping, is_sequence, mapping, sequence, text
@@ -18,6 +19,11 @@ from hyperflow.submit.refusals import RefusedError
 from hyperflow.submit.server_kinds import CRD, JOB, ServerKind, kind_of
 
 Json = dict[str, Any]
+_FEATURES = {
+    "partitionPolicy": "partition-policy",
+    "highestTierName": "highest-tier-name",
+    "networkTopology": "network-topology",
+}
 
 
 def live_shape(plane: Plane, kind: ServerKind) -> Shape | None:
@@ -91,13 +97,14 @@ def unread(resource: str, error: RefusedError, where: str) -> Finding:
 def schema_findings(document: Json, shape: Shape, where: str, server: str) -> list[Finding]:
     """Compare one document with a live schema: pruned fields and added values that matter."""
     kind = text(document.get("kind"))
+    owner = "the plane's" if server == "plane" else f"{server}'s"
     findings = [
         Finding(
             code="HF506",
-            message=f"the {server}'s {kind} CRD drops {path_text(problem.path)}",
+            message=f"{owner} {kind} CRD drops {path_text(problem.path)}",
             where=where,
             expected="a CRD that keeps the field",
-            hint="hyperflow crd --context CONTEXT prints one; or compile again with --mode direct",
+            hint=_cure(kind, [str(step) for step in problem.path]),
         )
         for problem in unknown_fields(document, shape)
     ]
@@ -105,13 +112,22 @@ def schema_findings(document: Json, shape: Shape, where: str, server: str) -> li
         findings.append(
             Finding(
                 code="HF522",
-                message=f"the {server}'s {kind} CRD sets {path} to {value}, which changes the job",
+                message=f"{owner} {kind} CRD sets {path} to {value}, which changes the job",
                 where=where,
                 expected="no default beside highestTierName",
                 hint="hyperflow crd --context CONTEXT prints a CRD without this default",
             )
         )
     return findings
+
+
+def _cure(kind: str, path: list[str]) -> str:
+    """Say how the field is kept: another HyperJob CRD, or the lowest Volcano version whose CRD has it."""
+    if kind == "HyperJob":
+        return "hyperflow crd --context CONTEXT prints one; or compile again with --mode direct"
+    feature = next((feature for name, feature in _FEATURES.items() if name in path), "")
+    version = first_version("volcano", feature) if feature else None
+    return f"install the CRDs of Volcano {version} or later" if version else "install the CRDs of a later version"
 
 
 def _harmful_defaults(document: Json, shape: Shape) -> Iterator[tuple[str, object]]:

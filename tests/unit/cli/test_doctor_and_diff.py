@@ -1,0 +1,65 @@
+"""The verbs doctor and diff as people type them."""
+
+import json
+
+import pytest
+
+from hyperflow.cli import main
+from tests.live_plane import live_plane, write_bundle
+from tests.manifest_cases import two_cities
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return str(write_bundle(tmp_path_factory.mktemp("bundle") / "out"))
+
+
+@pytest.fixture
+def live(tmp_path, monkeypatch):
+    with live_plane(tmp_path, monkeypatch) as plane:
+        yield plane
+
+
+def test_doctor_exits_with_3_and_shows_the_table_and_each_fix(live, folder, capsys):
+    assert main(["doctor", folder]) == 3
+    shown = capsys.readouterr()
+    assert shown.out.splitlines()[0].split() == ["CHECK", "plane", "beijing", "shanghai"]
+    assert "error[HF523] Karmada dispatch: the server does not serve clusters.cluster.karmada.io" in shown.err
+    assert main(["doctor", folder, "--format", "json"]) == 3
+    document = json.loads(capsys.readouterr().out)
+    assert document["ready"] is False
+    assert {c["state"] for c in document["checks"]} == {"ok", "bad", "unknown"}
+
+
+def test_diff_with_the_live_objects_marks_what_cannot_be_changed(live, folder, capsys):
+    assert main(["diff", folder, "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert len(document["absent"]) == 7
+    main(["submit", folder, "--yes"])
+    capsys.readouterr()
+    assert main(["diff", folder]) == 0
+    assert capsys.readouterr().out == "no difference\n"
+    (name,) = live.names("HyperJob")
+    job = live.server.plane.store.get(live.server.plane.kind_named("HyperJob"), "default", name)
+    template = job["spec"]["replicatedJobs"][0]["templateSpec"]
+    template["tasks"][0]["replicas"] = 3
+    template["tasks"][0]["template"]["spec"]["containers"][0]["image"] = "other"
+    live.put(job)
+    assert main(["diff", folder, "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["changes"]
+    assert {(row["path"].rpartition(".")[2], row["immutable"]) for row in rows} == {
+        ("replicas", False),
+        ("image", True),
+    }
+
+
+def test_diff_of_two_bundles_ignores_their_hashes(folder, tmp_path, capsys):
+    resolved, plan = two_cities(image="ghcr.io/acme/train:1.5")
+    other = write_bundle(tmp_path / "other", job=(resolved, plan))
+    assert main(["diff", folder, str(other), "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    changed = {(row["from"], row["to"]) for row in document["changes"] if row["path"].endswith(".image")}
+    assert changed == {("ghcr.io/acme/train:1.4", "ghcr.io/acme/train:1.5")}
+    assert document["absent"] == []
+    assert main(["diff", folder, folder]) == 0
+    assert capsys.readouterr().out == "no difference\n"
