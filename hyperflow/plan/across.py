@@ -71,10 +71,12 @@ def plan_across(pricer: Pricer, deadline: float) -> Across | None:
 
 
 def _site_sets(pricer: Pricer) -> Iterator[tuple[Site, ...]]:
-    """Pairs of clusters and all of them, where all are joined by links and hold the data."""
+    """All clusters, and the pair with the most compute, where all are joined by links and hold the data."""
     sites = [site for site in pricer.sites if site.has_data]
-    sets = [*combinations(sites, 2)] + ([tuple(sites)] if len(sites) > 2 else [])
-    for chosen in sets[:16]:
+    peak = {site.name: site.devices * pricer.job.devices[site.device].peak_flops_bf16 for site in sites}
+    pair = sorted(sites, key=lambda site: (-peak[site.name], sites.index(site)))[:2]
+    sets = [pair] + [sites] * (len(sites) > 2)
+    for chosen in sets if len(sites) > 1 else []:
         clusters = [site.cluster for site in chosen]
         if len(set(clusters)) == len(clusters) and all(
             link_between(pricer.job, a, b) is not None for a, b in combinations(clusters, 2)

@@ -2,17 +2,21 @@
 
 import heapq
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hyperflow.plan.arrays import Numbers, make_numbers
 from hyperflow.plan.cover import least_period, least_total
 from hyperflow.plan.exact import Budget, SearchStopped, cheapest_under
+from hyperflow.plan.orders import orders_that_differ, promising_orders
 from hyperflow.plan.price import price_split
 from hyperflow.plan.problem import Split, SplitProblem
 
 TIE = 1e-11
 PROOF = 1e-9
 """A relative gap below this counts as proven: it is the rounding of the sums."""
+ORDER_WORK = 200_000
+PARTS = 6
+LEAST_PART = 0.004
 WIDENING = (1.0002, 1.01, 1.03, 1.07, 1.15, 1.3, 1.6, 2.2, 4.0)
 
 
@@ -44,22 +48,42 @@ def search_exact(problem: SplitProblem, seconds: float = 30.0, budget: Budget | 
     periods (low, high] therefore costs at least total(high) + weight * low, and only intervals that can still beat
     the incumbent are searched.
     """
+    orders = orders_that_differ(problem)
+    if orders is not None:
+        return _best_of_orders(problem, orders, seconds, budget)
     numbers = make_numbers(problem)
     allowed = budget or Budget(deadline=time.monotonic() + seconds)
     state = _State(numbers=numbers, budget=allowed, split=None, value=float("inf"), open=[])
     low = 0.0
     try:
+        if problem.order is None and not problem.grouped:
+            _try_orders(state, problem)
         low = _first_answer(state)
         if state.split is None:
             return ExactAnswer(split=None, objective_seconds=float("inf"), bound_seconds=float("inf"), proven=True)
         while state.open and state.open[0][0] < state.value * (1 - PROOF):
             _close_interval(state)
     except SearchStopped:
-        bound = min([state.value, *(interval[0] for interval in state.open)])
-        if state.split is None or not state.open:
-            bound = min(state.value, numbers.period_weight * low)
-        return _answer(state, bound)
+        if not state.open and numbers.period_weight > 0:
+            _open(state, low, _largest_period(numbers), 0.0)  # stopped before the first interval: all is open
+        bounds = [interval[0] for interval in state.open] or [numbers.period_weight * low]
+        return _answer(state, min([state.value, *bounds]))
     return _answer(state, state.value)
+
+
+def _best_of_orders(
+    problem: SplitProblem, orders: list[tuple[int, ...]], seconds: float, budget: Budget | None
+) -> ExactAnswer:
+    """Solve each order; together they stand for all."""
+    shared = budget or Budget(deadline=time.monotonic() + seconds)
+    answers = [search_exact(replace(problem, order=order), budget=shared) for order in orders]
+    best = answers[0]
+    for answer in answers[1:]:
+        if answer.objective_seconds < best.objective_seconds * (1 - TIE):
+            best = answer
+    bound = min(answer.bound_seconds for answer in answers)
+    proven = all(answer.proven for answer in answers) or bound >= best.objective_seconds * (1 - PROOF)
+    return replace(best, bound_seconds=bound, proven=proven)
 
 
 def _answer(state: _State, bound: float) -> ExactAnswer:
@@ -78,6 +102,20 @@ def _answer(state: _State, bound: float) -> ExactAnswer:
     )
 
 
+def _try_orders(state: _State, problem: SplitProblem) -> None:
+    """Take the best split of some promising orders as the answer to beat."""
+    for order in promising_orders(problem):
+        fixed = replace(problem, order=order)
+        work = min(ORDER_WORK, state.budget.work)
+        share = Budget(deadline=state.budget.deadline, work=work)
+        split = search_exact(fixed, budget=share).split
+        state.budget.work -= work - max(0.0, share.work)
+        if split is not None:
+            value = price_split(problem, split).objective_seconds / state.numbers.scale
+            if value < state.value * (1 - TIE):
+                state.split, state.value = split, value
+
+
 def _first_answer(state: _State) -> float:
     """Widen the limit until a split exists; open the interval above it. Gives the proven least period."""
     numbers = state.numbers
@@ -85,6 +123,8 @@ def _first_answer(state: _State) -> float:
     low = least_period(numbers, top, 1e-4)
     for factor in (*WIDENING, None):
         high = top if factor is None or numbers.period_weight == 0 else min(top, low * factor)
+        if numbers.period_weight > 0 and state.split is not None:
+            high = min(high, max(low, state.value / numbers.period_weight))
         found = _try_limit(state, low, high)
         if found is not None:
             period, total = found
@@ -94,6 +134,9 @@ def _first_answer(state: _State) -> float:
                 _open(state, high, top, 0.0)
             return low
         if high >= top:
+            return low
+        if state.split is not None and numbers.period_weight > 0:
+            _open(state, high, top, 0.0)
             return low
         low = high
     return low
@@ -136,15 +179,28 @@ def _least_total(numbers: Numbers, limit: float) -> float:
 
 
 def _close_interval(state: _State) -> None:
-    """Search the most promising interval of periods: without links as a whole, with links up to its middle."""
-    _, low, high, total = heapq.heappop(state.open)
-    weight = state.numbers.period_weight
-    high = min(high, (state.value - total) / weight)
+    """Search the lower part of the most promising interval of periods; the rest stays open.
+
+    A narrow part is searched quickly, and what it finds often closes the rest.
+    """
+    interval = heapq.heappop(state.open)
+    _, low, high, total = interval
+    high = min(high, (state.value - total) / state.numbers.period_weight)
     if high <= low * (1 + 1e-12):
         return
-    if not state.numbers.links:
-        _try_limit(state, low, high)
-        return
+    try:
+        if state.numbers.links:
+            _close_with_links(state, low, high, total)
+            return
+        part = min(high, low + max((high - low) / PARTS, LEAST_PART * low))
+        _try_limit(state, low, part)
+        _open(state, part, high, total)
+    except SearchStopped:
+        heapq.heappush(state.open, interval)
+        raise
+
+
+def _close_with_links(state: _State, low: float, high: float, total: float) -> None:
     middle = (low + high) / 2 if high > low * (1 + 1e-7) else high * (1 - 1e-12)
     found = _try_limit(state, low, middle)
     if found is not None:
