@@ -11,7 +11,7 @@ from hyperflow.plan.problem import Split
 from hyperflow.plan.search import Candidate, SearchResult, price_candidate, rank_choices, search_ranked
 from hyperflow.plan.split import AGREEMENT
 
-SEARCH_WORK = 1_500_000
+SEARCH_WORK = 900_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 import dataclasses
 import importlib.util
 import itertools
+import random
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperflow.plan.best import search_exact
+from hyperflow.plan.orders import orders_that_differ
 from hyperflow.plan.price import price_split
-from hyperflow.plan.problem import LayerTable, Place, Split, SplitProblem
+from hyperflow.plan.problem import EndCost, LayerTable, Place, Split, SplitProblem
 from hyperflow.plan.split import solve_program, solve_split
 from hyperflow.plan.symmetry import merge_equal_places
 
@@ -124,3 +126,35 @@ def test_a_search_without_time_claims_no_proof(seed):
     answer = search_exact(cases.random_problem(seed), seconds=0.0)
     assert not (answer.proven and answer.split is None)
     assert answer.bound_seconds <= search_exact(cases.random_problem(seed)).objective_seconds * (1 + 1e-9)
+
+
+@given(seed=st.integers(0, 10**6))
+@LAWS
+def test_free_orders_of_equal_layers_equal_exhaustive_search(seed):
+    r = random.Random(seed)
+    p = r.randint(2, 4)
+    n, first, last, tail = r.randint(p, 8), r.choice([0, 0.4]), r.choice([0, 1]), r.choice([0, 0.3])
+    tables = {
+        f"d{d}": LayerTable(
+            seconds=(r.uniform(0.3, 2),) * n,
+            state_bytes=(1.0,) * n,
+            first=EndCost(seconds=first),
+            last=EndCost(seconds=last * r.random()),
+            tail_seconds=tail * r.random(),
+        )
+        for d in range(3)
+    }
+    problem = SplitProblem(
+        places=tuple(
+            Place(name=f"s{i}", device=f"d{r.randrange(3)}", memory_bytes=r.choice([None, n / p * r.uniform(1, 2)]))
+            for i in range(p)
+        ),
+        tables=tables,
+        num_stages=p,
+        microbatches=r.choice([1, 4, 16]),
+        objective=r.choice(["1f1b", "1f1b-links"]),
+    )
+    assert orders_that_differ(problem) is not None
+    answer, best = search_exact(problem), cases.exhaustive(problem)
+    assert answer.proven
+    assert answer.objective_seconds == (pytest.approx(best, rel=1e-9) if best is not None else float("inf"))
