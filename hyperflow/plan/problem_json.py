@@ -11,6 +11,7 @@ KEYS = (
     "microbatches", "objective", "order", "stages", "layer_seconds", "layer_bytes", "boundary_seconds",
     "last_stage_seconds_per_microbatch", "min_layers", "name", "description",
 )  # fmt: skip
+LARGEST = 1e300
 OBJECTIVES = ("bottleneck", "1f1b", "1f1b-links")
 
 
@@ -44,7 +45,7 @@ class _Reader:
 
     def number(self, value: object, key: str, *, least: float = 0.0) -> float:
         """Read a finite number of at least `least`."""
-        good = isinstance(value, int | float) and not isinstance(value, bool)
+        good = isinstance(value, int | float) and not isinstance(value, bool) and -LARGEST < value < LARGEST
         if good and math.isfinite(cast(float, value)) and cast(float, value) >= least:
             return float(cast(float, value))
         self.fault(

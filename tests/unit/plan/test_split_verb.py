@@ -92,6 +92,11 @@ def test_nan_is_no_number(capsys, tmp_path):
     assert (code, document["findings"][0]["message"]) == (1, "layer_seconds.H100[7] must be a finite number")
 
 
+def test_a_number_beyond_all_floats_is_refused(capsys, tmp_path):
+    code, document, _ = run(capsys, tmp_path, talk(layer_seconds={"B200": [10**400] * 8, "H100": [1.0] * 8}))
+    assert (code, document["findings"][0]["message"]) == (1, "layer_seconds.B200[0] must be a finite number")
+
+
 @pytest.mark.parametrize("text", ["[]", "3", "null", ""])
 def test_a_problem_that_is_no_object_is_refused(capsys, tmp_path, text):
     code, document, _ = run(capsys, tmp_path, text)
