@@ -205,7 +205,11 @@ class Controllers:
         if all(phase in ENDED for phase in phases):
             done = phases.count("Completed")
             kind = "Completed" if done == len(phases) else "Failed"
-            status["conditions"] = [{"type": kind, "status": "True", "message": _ended(phases)}]
+            reason = "AllChildVCJobsCompleted" if kind == "Completed" else "SomeChildVCJobsUnsuccessful"
+            condition = {"type": kind, "status": "True", "reason": reason, "message": _ended(phases)}
+            if hyperjob.get("status", {}).get("conditions"):
+                return  # set once, never judged again, as recorded
+            status["conditions"] = [{**condition, "lastTransitionTime": now()}]
         if hyperjob.get("status") != status:
             plane.put({**hyperjob, "status": status})
 
