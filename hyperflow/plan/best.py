@@ -32,12 +32,13 @@ class ExactAnswer:
 
 @dataclass(slots=True, kw_only=True)
 class _State:
-    """The incumbent in scaled time, and the open intervals of the period: (bound, low, high, total at high)."""
+    """The incumbent in scaled time, the proven least period, and its open intervals: (bound, low, high, total)."""
 
     numbers: Numbers
     budget: Budget
     split: Split | None
     value: float
+    low: float
     open: list[tuple[float, float, float, float]]
 
 
@@ -53,20 +54,19 @@ def search_exact(problem: SplitProblem, seconds: float = 30.0, budget: Budget | 
         return _best_of_orders(problem, orders, seconds, budget)
     numbers = make_numbers(problem)
     allowed = budget or Budget(deadline=time.monotonic() + seconds)
-    state = _State(numbers=numbers, budget=allowed, split=None, value=float("inf"), open=[])
-    low = 0.0
+    state = _State(numbers=numbers, budget=allowed, split=None, value=float("inf"), low=0.0, open=[])
     try:
         if problem.order is None and not problem.grouped:
             _try_orders(state, problem)
-        low = _first_answer(state)
+        _first_answer(state)
         if state.split is None:
             return ExactAnswer(split=None, objective_seconds=float("inf"), bound_seconds=float("inf"), proven=True)
         while state.open and state.open[0][0] < state.value * (1 - PROOF):
             _close_interval(state)
     except SearchStopped:
         if not state.open and numbers.period_weight > 0:
-            _open(state, low, _largest_period(numbers), 0.0)  # stopped before the first interval: all is open
-        bounds = [interval[0] for interval in state.open] or [numbers.period_weight * low]
+            _open(state, state.low, _largest_period(numbers), 0.0)  # stopped before the first interval: all is open
+        bounds = [interval[0] for interval in state.open] or [numbers.period_weight * state.low]
         return _answer(state, min([state.value, *bounds]))
     return _answer(state, state.value)
 
@@ -116,11 +116,11 @@ def _try_orders(state: _State, problem: SplitProblem) -> None:
                 state.split, state.value = split, value
 
 
-def _first_answer(state: _State) -> float:
-    """Widen the limit until a split exists; open the interval above it. Gives the proven least period."""
+def _first_answer(state: _State) -> None:
+    """Widen the limit until a split exists; open the interval above it."""
     numbers = state.numbers
     top = _largest_period(numbers)
-    low = least_period(numbers, top, 1e-4)
+    state.low = low = least_period(numbers, top, 1e-4)
     for factor in (*WIDENING, None):
         high = top if factor is None or numbers.period_weight == 0 else min(top, low * factor)
         if numbers.period_weight > 0 and state.split is not None:
@@ -132,14 +132,13 @@ def _first_answer(state: _State) -> float:
                 if numbers.links:
                     _open(state, low, period, total)
                 _open(state, high, top, 0.0)
-            return low
+            return
         if high >= top:
-            return low
+            return
         if state.split is not None and numbers.period_weight > 0:
             _open(state, high, top, 0.0)
-            return low
-        low = high
-    return low
+            return
+        state.low = low = high
 
 
 def _try_limit(state: _State, low: float, limit: float) -> tuple[float, float] | None:
