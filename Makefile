@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 OUT ?= out
 TEST_WORKERS ?= 2
 
-.PHONY: help setup demo test test-other lint types layers wheel check oracles golden docs bench clean
+.PHONY: help setup setup-local demo demo-local test test-other lint types layers wheel check oracles golden docs bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +22,13 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,kfp]'
 	@touch $@
+
+setup-local: setup ## add PyTorch, for training on this machine
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[local]'
+
+demo-local: setup-local ## compile the small GPT and train it on this machine as two clusters
+	$(BIN)/python -m hyperflow.compile examples/03_tiny_local/job.py -o $(OUT)/tiny
+	$(BIN)/hyperflow run-local $(OUT)/tiny --workdir examples/03_tiny_local
 
 demo: setup ## compile the two-city example and show its plan and files
 	$(BIN)/python -m hyperflow.compile examples/01_two_cities/job.py -o $(OUT)/two_cities
