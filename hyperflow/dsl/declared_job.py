@@ -91,6 +91,16 @@ class DeclaredJob:
         write_bundle(bundle, Path(directory))
         return tuple(file.path for file in bundle.files)
 
+    def submit(self, directory: str | Path, *, context: str | None = None, wait: bool = False) -> None:
+        """Compile into the directory and submit the bundle to the plane of a kubeconfig context (None: the current).
+
+        Prints each step; with `wait` it follows until the job ends. Raises HyperFlowError as `hyperflow submit` does.
+        """
+        from hyperflow.submit.submit_bundle import submit_bundle
+
+        self.compile(directory)
+        submit_bundle(Path(directory), context=context, wait=wait, on_step=print)
+
     def _repr_html_(self) -> str:
         try:
             done = self.compilation(CompileOptions(stop_after="plan"))
