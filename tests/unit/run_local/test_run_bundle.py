@@ -174,7 +174,7 @@ def alive(pid):
 
 
 def test_a_run_that_times_out_leaves_no_process_behind(run, tmp_path):
-    script = "setsid sleep 300 & echo $! > /shared/grandchild; echo $$ > /shared/child; sleep 300"
+    script = "setsid sleep 300 & echo $! > /shared/grandchild; echo $$$$ > /shared/child; sleep 300"
     result, _ = run(bundle(("north", script)), timeout_seconds=1.5)
     assert result.children[0].reason == "not done after 1.5 s"
     pids = [int((tmp_path / "run" / "volumes" / "shared" / name).read_text()) for name in ("child", "grandchild")]
@@ -185,7 +185,7 @@ def test_a_run_that_times_out_leaves_no_process_behind(run, tmp_path):
 
 
 def test_an_interrupt_leaves_no_process_behind(tmp_path):
-    what = bundle(("north", "echo $$ > /shared/child; echo up; sleep 300"))
+    what = bundle(("north", "echo $$$$ > /shared/child; echo up; sleep 300"))
 
     def interrupted(line):
         if line.endswith("up"):
