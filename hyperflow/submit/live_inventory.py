@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any, Protocol, cast
+from http import HTTPStatus
+from typing import Any, Protocol
 
 from hyperflow.errors import Finding, InputError
 from hyperflow.json_tree import dig, is_mapping, mapping, sequence, text
+from hyperflow.submit.transport import KubernetesTransport
 
 PAGE_SIZE = 500
 _MEMBER_PATHS = ("/api/v1/nodes", "/api/v1/pods", "/apis/topology.volcano.sh/v1alpha1/hypernodes")
@@ -23,40 +25,25 @@ class KubernetesServer:
     """An API server reached through a kubeconfig context."""
 
     def __init__(self, context: str) -> None:
-        from kubernetes import client, config
-        from kubernetes.config.config_exception import ConfigException
-
-        settings = client.Configuration()
-        try:
-            cast(Any, config).load_kube_config(context=context, client_configuration=settings)
-        except (ConfigException, OSError) as error:
-            raise InputError(_unreachable(context, str(error))) from None
         self.context = context
-        self._client: Any = client.ApiClient(settings)
+        self._transport = KubernetesTransport(context)
+        try:
+            self._transport.open()
+        except InputError as error:
+            raise InputError(_unreachable(context, error.findings[0].message)) from None
 
     def get(self, path: str, query: dict[str, str]) -> Any:
         """Get a path; raises InputError (HF338) where the server cannot be reached or answers with an error."""
-        from kubernetes.client.exceptions import ApiException
-        from urllib3.exceptions import HTTPError
-
+        answer = self._transport.send("GET", path, query)
+        if answer.status in (403, 404, 503):
+            return None
+        if not 200 <= answer.status < 300:
+            known = answer.status in {status.value for status in HTTPStatus}
+            reason = f"{answer.status} {HTTPStatus(answer.status).phrase}" if known else answer.text
+            raise InputError(_unreachable(self.context, reason))
         try:
-            answer: Any = self._client.call_api(
-                path,
-                "GET",
-                query_params=list(query.items()),
-                header_params={"Accept": "application/json"},
-                auth_settings=["BearerToken"],
-                _preload_content=False,
-                _return_http_data_only=True,
-                _request_timeout=60,
-            )
-            return json.loads(answer.data)
-        except ApiException as error:
-            failure: Any = error  # its attributes have no types
-            if failure.status in (403, 404, 503):
-                return None
-            raise InputError(_unreachable(self.context, f"{failure.status} {failure.reason}")) from None
-        except (HTTPError, ValueError) as error:
+            return json.loads(answer.text)
+        except ValueError as error:
             raise InputError(_unreachable(self.context, str(error).splitlines()[0][:200])) from None
 
 

@@ -61,7 +61,17 @@ def check_live_schemas(plane: Plane, bundle: StoredBundle) -> list[Finding]:
         shape = shapes[kind.resource]
         if shape is not None:
             findings += schema_findings(document.value, shape, f"{document.file}", "plane")
-    return findings
+    return findings + (_children_on_plane(plane, bundle) if bundle.mode == "hyperjob" else [])
+
+
+def _children_on_plane(plane: Plane, bundle: StoredBundle) -> list[Finding]:
+    """The HyperJob's controller makes vcjobs on the plane, whose Job CRD may be older than the members'."""
+    try:
+        return check_member_schema(plane, "plane", [(name, spec) for name, _, spec in bundle.job_specs])
+    except RefusedError as error:
+        if error.refusal.meaning != "forbidden":
+            raise
+        return []  # said already for the HyperJob's own CRD
 
 
 def check_member_schema(plane: Plane, cluster: str, specs: list[tuple[str, Json]]) -> list[Finding]:

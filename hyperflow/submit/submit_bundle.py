@@ -127,6 +127,7 @@ def _check_other_bundles(plane: Plane, bundle: StoredBundle, *, replace: bool, o
 def _check_immutable(plane: Plane, bundle: StoredBundle, *, replace: bool, on_step: Callable[[str], None]) -> None:
     """Refuse (HF511) to change a job of this very name that differs from the bundle."""
     differing: list[Change] = []
+    is_there = False
     for document in bundle.jobs:
         live = plane.get(kind_of(document.value), document.name, bundle.namespace)
         if live is not None:
@@ -134,12 +135,13 @@ def _check_immutable(plane: Plane, bundle: StoredBundle, *, replace: bool, on_st
                 on_step(f"waiting until the old {document.name} is gone")
                 delete_job(plane, JobName(job=bundle.job, name=bundle.name, namespace=bundle.namespace))
                 return
+            is_there = True
             differing += [change for change in changes(document.value, live) if change.is_immutable]
-    if not differing:
-        return
-    if replace:
+    if replace and is_there:
         on_step(f"deleting {bundle.name}")
         delete_job(plane, JobName(job=bundle.job, name=bundle.name, namespace=bundle.namespace))
+        return
+    if not differing:
         return
     raise InputError(
         [

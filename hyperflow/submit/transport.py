@@ -49,6 +49,10 @@ class KubernetesTransport:
             self._dynamic, self.context = _connect(self._wanted)
         return self._dynamic
 
+    def open(self) -> None:
+        """Read the connection settings now; raises InputError (HF502) where there are none."""
+        self._client()
+
     def forget_credentials(self) -> None:
         """Read the kubeconfig again at the next request: tokens expire while a job runs."""
         self._dynamic = None

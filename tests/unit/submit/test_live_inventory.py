@@ -95,7 +95,7 @@ def server(tmp_path, monkeypatch):
     }
     path = tmp_path / "config"
     path.write_text(json.dumps(config))
-    monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(path))
+    monkeypatch.setenv("KUBECONFIG", str(path))
     yield answers
     httpd.shutdown()
     httpd.server_close()

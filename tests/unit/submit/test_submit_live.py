@@ -11,14 +11,14 @@ from hyperflow.submit.fallback import check_plans, run_plans
 from hyperflow.submit.pod_logs import find_pod, read_log
 from hyperflow.submit.snapshot import JobName, find_job, read_snapshot
 from hyperflow.submit.states import judge_state
-from hyperflow.submit.submit_bundle import apply_bundle
+from hyperflow.submit.submit_bundle import apply_bundle, submit_bundle
 from hyperflow.submit.watch import Limits, Pace, wait_for
 from tests.api_server.answers import refuse
 from tests.api_server.faults import Fault
 from tests.live_plane import crd, live_plane, priority_class, queue, write_bundle
 from tests.manifest_cases import two_cities
 
-FAST = Pace(pause_seconds=0.01, quiet_seconds=1)
+FAST = Pace(pause_seconds=1, quiet_seconds=1)
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +101,41 @@ def test_a_submitted_job_is_never_changed_in_place(live, bundle):
     assert ("HyperJob " + bundle.name, "created") in replaced.objects
     spec = store.get(kind, "default", bundle.name)["spec"]["replicatedJobs"][0]["templateSpec"]
     assert spec["queue"] == "llm"
+
+
+def test_replace_makes_an_unchanged_job_anew(live, bundle):
+    apply_bundle(live.plane, bundle)
+    store, kind = live.server.plane.store, live.server.plane.kind_named("HyperJob")
+    before = store.get(kind, "default", bundle.name)["metadata"]["uid"]
+    apply_bundle(live.plane, bundle)
+    assert store.get(kind, "default", bundle.name)["metadata"]["uid"] == before
+    apply_bundle(live.plane, bundle, replace=True)
+    assert store.get(kind, "default", bundle.name)["metadata"]["uid"] != before
+
+
+def test_the_function_for_pipelines_submits_waits_and_prints_nothing(live, folder, bundle, monkeypatch, capsys):
+    monkeypatch.setattr("hyperflow.submit.plane.WallClock.sleep", lambda _self, _seconds: None)
+    for group in ("beijing", "shanghai"):
+        live.controllers.script[f"{bundle.name}-{group}-0"] = ["Running", "Completed"]
+    seen = []
+    found = submit_bundle(folder, wait=True, on_status=lambda status: seen.append(status.state))
+    assert found.status is not None
+    assert (found.status.state, seen[-1]) == ("COMPLETED", "COMPLETED")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_an_old_job_crd_on_the_plane_is_found_though_only_the_controller_uses_it(tmp_path, monkeypatch, bundle):
+    import copy
+
+    from tests.live_plane import PLANE_CRDS
+
+    old = copy.deepcopy(crd("batch.volcano.sh_jobs"))
+    spec = old["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    del spec["priorityClassName"]
+    crds = (PLANE_CRDS[0], old, *PLANE_CRDS[2:])
+    with live_plane(tmp_path, monkeypatch, plane_crds=crds) as live, pytest.raises(InfeasibleError) as caught:
+        apply_bundle(live.plane, bundle)
+    assert caught.value.findings[0].message == "the plane's Job CRD drops spec.priorityClassName"
 
 
 @pytest.fixture(scope="module")
@@ -226,10 +261,10 @@ def test_a_phase_that_takes_too_long_ends_with_its_name_and_no_job(live, bundle)
     live.controllers.hold_member.add(f"{bundle.name}-shanghai-0")
     apply_bundle(live.plane, bundle)
     with pytest.raises(DegradedError) as caught:
-        wait_for(live.plane, job_of(bundle), limits=Limits(rendezvous_seconds=0.05), pace=FAST)
+        wait_for(live.plane, job_of(bundle), limits=Limits(rendezvous_seconds=0.5), pace=FAST)
     finding = caught.value.findings[0]
     assert finding.code == "HF517"
-    assert finding.message.startswith(f"job {bundle.name} did not leave the phase rendezvous in 0.05 s and was deleted")
+    assert finding.message.startswith(f"job {bundle.name} did not leave the phase rendezvous in 0.5 s and was deleted")
     assert left(live) == []
 
 
@@ -243,7 +278,7 @@ def test_the_next_plan_starts_only_when_nothing_of_the_first_is_left(live, bundl
         together.append(len(live.names("HyperJob")))
 
     status = run_plans(
-        live.plane, [bundle, second], Limits(queue_seconds=0.05), pace=FAST, on_step=look
+        live.plane, [bundle, second], Limits(queue_seconds=0.5), pace=FAST, on_step=look
     )  # fmt: skip
     assert (status.name, status.state) == (second.name, "COMPLETED")
     assert max(together) == 1
