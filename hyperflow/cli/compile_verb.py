@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from hyperflow.catalog.calibration import default_calibration
+from hyperflow.cli.compile_kfp import check_kfp_arguments, pipeline_path, write_pipeline
 from hyperflow.cli.output import print_findings, print_json
 from hyperflow.compiler import PASSES, Compilation, CompileOptions
 from hyperflow.dsl.discover import load_job
@@ -26,6 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--check", action="store_true", help="run every pass, write nothing")
     parser.add_argument("--stop-after", choices=[name for name, _ in PASSES], metavar="PASS", help="print that record")
     parser.add_argument("--expand", action="store_true", help="also write what the HyperJob controller would make")
+    parser.add_argument(
+        "--kfp", action="store_true", help="also write the job as a Kubeflow pipeline, DIR.pipeline.yaml"
+    )
     parser.add_argument("--strict", action="store_true", help="exit 4 when there are warnings")
 
 
@@ -57,6 +61,8 @@ def compile_from(args: argparse.Namespace, stop_after: str | None = None) -> Com
 
 def run(args: argparse.Namespace) -> int:
     """Compile, write, print; exit 0, or 4 with --strict when there are warnings."""
+    if args.kfp:
+        check_kfp_arguments(args)
     done = compile_from(args, args.stop_after)
     if args.stop_after and args.stop_after != PASSES[-1][0]:
         sys.stdout.write(dump_record(done.last_record))
@@ -64,6 +70,8 @@ def run(args: argparse.Namespace) -> int:
     bundle = done.needed_bundle
     if not args.check:
         write_bundle(bundle, args.output)
+        if args.kfp:
+            write_pipeline(args, done)
     _print(args, done)
     warned = any(finding.severity == "warning" for finding in done.findings)
     return 4 if args.strict and warned else 0
@@ -72,6 +80,7 @@ def run(args: argparse.Namespace) -> int:
 def _print(args: argparse.Namespace, done: Compilation) -> None:
     bundle, plan = done.needed_bundle, done.needed_plan
     files = [] if args.check else [str(args.output / file.path) for file in bundle.files]
+    files += [str(pipeline_path(args.output))] * (args.kfp and not args.check)
     print_findings(done.findings)
     if args.format == "json":
         print_json({"files": files, "mode": bundle.mode, "plan": plan_document(plan)}, done.findings)
@@ -81,6 +90,7 @@ def _print(args: argparse.Namespace, done: Compilation) -> None:
     )
     where = ["", f"mode {bundle.mode}: {bundle.mode_reason}"]
     where += ["checked, nothing written"] if args.check else [f"wrote {args.output}/:", *_file_lines(done)]
+    where += [f"wrote {pipeline_path(args.output)}"] * (args.kfp and not args.check)
     sys.stdout.write("\n".join([*explained, *where]) + "\n")
 
 
