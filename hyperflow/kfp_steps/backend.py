@@ -55,8 +55,8 @@ class Backend(Protocol):
 class Place(Protocol):
     """All jobs of one backend, for a cleanup that knows the run and nothing else."""
 
-    def jobs_of_run(self, run_key: str) -> list[str]:
-        """Give the names of the jobs of a pipeline run that are still there."""
+    def jobs_with_label(self, label: str, value: str) -> list[str]:
+        """Give the names of the jobs that are still there and carry the label."""
         ...
 
     def delete(self, name: str) -> None:
@@ -67,23 +67,36 @@ class Place(Protocol):
 Say = Callable[[str], None]
 
 
-def open_backend(target: str, work_dir: str, say: Say) -> Backend:
-    """Give the backend that `target` names: `local`, `local:DIR`; raises UsageError (HF556) for anything else."""
-    from hyperflow.kfp_steps.local_backend import LocalBackend, local_root
+def open_backend(target: str, context: str, work_dir: str, say: Say) -> Backend:
+    """Give the backend that `target` names: `plane`, `local`, `local:DIR`; `context` is that of the kubeconfig.
 
+    Raises UsageError (HF556) for any other.
+    """
     kind, _, place = target.partition(":")
     if kind == "local":
+        from hyperflow.kfp_steps.local_backend import LocalBackend, local_root
+
         return LocalBackend(local_root(place), Path(work_dir or "."), say)
+    if target == "plane":
+        from hyperflow.kfp_steps.plane_backend import PlaneBackend
+        from hyperflow.submit.plane import connect
+
+        return PlaneBackend(connect(context or None), say)
     raise _unknown(target)
 
 
-def open_place(target: str) -> Place:
-    """Give all jobs of the backend that `target` names; raises UsageError (HF556) for anything else."""
-    from hyperflow.kfp_steps.local_backend import LocalPlace, local_root
-
+def open_place(target: str, context: str, namespace: str) -> Place:
+    """Give all jobs of a backend; on a plane those of one namespace. Raises UsageError (HF556) for an unknown one."""
     kind, _, place = target.partition(":")
     if kind == "local":
+        from hyperflow.kfp_steps.local_backend import LocalPlace, local_root
+
         return LocalPlace(local_root(place))
+    if target == "plane":
+        from hyperflow.kfp_steps.plane_backend import PlanePlace
+        from hyperflow.submit.plane import connect
+
+        return PlanePlace(connect(context or None), namespace)
     raise _unknown(target)
 
 
@@ -94,7 +107,7 @@ def _unknown(target: str) -> UsageError:
             message=f"there is no backend {target!r}",
             where="backend",
             got=target,
-            expected="local or local:DIR",
+            expected="plane, local or local:DIR",
             hint='backend="local" runs the job as processes of the step',
         )
     )

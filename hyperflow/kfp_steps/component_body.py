@@ -12,7 +12,7 @@ from hyperflow.kfp_steps.follow import FollowPolicy
 from hyperflow.kfp_steps.late_values import from_struct
 from hyperflow.kfp_steps.outputs import Artifact, metrics_of, write_text
 from hyperflow.kfp_steps.prepare import JobInputs, compiled, live_fleet
-from hyperflow.kfp_steps.run_names import run_key
+from hyperflow.kfp_steps.run_names import RUN_LABEL, run_key
 from hyperflow.kfp_steps.train_step import Metrics, StepOutputs, reported, run_train, say, show_plan, task_fields
 
 __all__ = ["cleanup", "discover", "from_struct", "plan", "train"]
@@ -61,8 +61,7 @@ def train(
         task=task_fields(task_config),
     )
     outputs = StepOutputs(checkpoint=checkpoint, plan=plan, timeline=timeline, status=status, metrics=metrics)
-    target = f"{backend}:{context}" if backend == "plane" and context else backend
-    return run_train(inputs, policy, outputs, backend=target, work_dir=work_dir, must_complete=must_complete)
+    return run_train(inputs, policy, outputs, backend=backend, work_dir=work_dir, must_complete=must_complete)
 
 
 def plan(
@@ -112,14 +111,16 @@ def discover(*, context: str, sources: list[str], fleet: Artifact) -> int:
     return reported(body)
 
 
-def cleanup(*, run_id: str, backend: str, context: str, run_state: str, on_failure: str, on_success: str) -> int:
+def cleanup(
+    *, run_id: str, backend: str, context: str, namespace: str, run_state: str, on_failure: str, on_success: str
+) -> int:
     """Delete what the run has left, as its end says; give the number of jobs that were deleted."""
 
     def body() -> int:
         FollowPolicy(on_failure=on_failure, on_cancel=on_success)
         choice = on_success if run_state == "SUCCEEDED" else on_failure
-        place = open_place(f"{backend}:{context}" if backend == "plane" and context else backend)
-        names = place.jobs_of_run(run_key(run_id))
+        place = open_place(backend, context, namespace)
+        names = place.jobs_with_label(RUN_LABEL, run_key(run_id))
         for name in names:
             say(f"hyperflow: run {run_state}: {choice} {name}")
             if choice == "delete":

@@ -17,7 +17,6 @@ from hyperflow.inventory.documents import read_documents
 from hyperflow.json_tree import dig, mapping, sequence, text
 from hyperflow.kfp_steps.backend import ChildState, Observation, Say
 from hyperflow.kfp_steps.local_run import BUNDLE, LOCK, OUTPUT, PID, RESULT
-from hyperflow.kfp_steps.run_names import RUN_LABEL
 from hyperflow.run_local.processes import descendants, end_all
 
 ROOT_VARIABLE = "HYPERFLOW_LOCAL_DIR"
@@ -98,19 +97,20 @@ class LocalPlace:
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def jobs_of_run(self, run_key: str) -> list[str]:
-        """Give the jobs whose manifests carry the run's label."""
-        return sorted(path.name for path in self._root.glob("*") if _run_of(path) == run_key)
+    def jobs_with_label(self, label: str, value: str) -> list[str]:
+        """Give the jobs whose manifests carry the label."""
+        return sorted(path.name for path in self._root.glob("*") if _label_of(path, label) == value)
 
     def delete(self, name: str) -> None:
         """End and remove one job."""
         _remove(self._root / name)
 
 
-def _run_of(folder: Path) -> str:
+def _label_of(folder: Path, label: str) -> str:
     manifests = sorted((folder / BUNDLE).glob("[0-9]*.yaml"))
-    documents = read_documents(manifests[0]) if manifests else ()
-    labels = [dig(document.value, "metadata", "labels", RUN_LABEL) for document in documents]
+    # the last one starts the pods; the first may be shared with other jobs and carry no label of theirs
+    documents = read_documents(manifests[-1]) if manifests else ()
+    labels = [dig(document.value, "metadata", "labels", label) for document in documents]
     return text(next(iter(labels), ""))
 
 

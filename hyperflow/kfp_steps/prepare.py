@@ -67,7 +67,7 @@ def _bound(inputs: JobInputs, content: Mapping[str, Any], folder: Path, fleet: F
     if limits:
         job = unpack(content, folder, limit_nodes(job.training_job().on.fleet, limits))
     values = {name: value for name, value in inputs.values.items() if not name.startswith(NODES)}
-    return _named(bind(job, values), inputs.run_id)
+    return _named(bind(job, values), inputs)
 
 
 def _fleet(inputs: JobInputs) -> Fleet | None:
@@ -100,11 +100,11 @@ def live_fleet(context: str) -> Fleet:
     return fleet
 
 
-def _named(job: DeclaredJob, run_id: str) -> DeclaredJob:
-    if not run_id:
+def _named(job: DeclaredJob, inputs: JobInputs) -> DeclaredJob:
+    if not inputs.run_id:
         return job
-    labels = {**job.training_job().labels, RUN_LABEL: run_key(run_id)}
-    return bind(job, {"job.name": name_in_run(job.name, run_id), "job.labels": labels})
+    labels = {**job.training_job().labels, RUN_LABEL: run_key(inputs.run_id)}
+    return bind(job, {"job.name": name_in_run(job.name, inputs.run_id, inputs.values), "job.labels": labels})
 
 
 def _check_follows(content: Mapping[str, Any], done: Compilation) -> None:

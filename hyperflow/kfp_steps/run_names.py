@@ -1,6 +1,8 @@
 """Names that follow from the pipeline run, so that a retried or restarted step finds its own job again."""
 
 import hashlib
+import json
+from collections.abc import Mapping
 
 KEY_LENGTH = 8
 RUN_LABEL = "kfp-run"
@@ -16,10 +18,13 @@ def run_key(run_id: str) -> str:
     return hashlib.sha256(run_id.encode()).hexdigest()[:KEY_LENGTH]
 
 
-def name_in_run(name: str, run_id: str) -> str:
+def name_in_run(name: str, run_id: str, values: Mapping[str, object]) -> str:
     """Give the job's name in a run; without a run id (a trial by hand) the declared name stands.
 
-    >>> name_in_run("llama70b", "0f3c9a52-0000-4a6e-9d52-2f6f2f5c1a11"), name_in_run("llama70b", "")
+    The late values are in it, since the turns of a loop are jobs of their own and a plane runs one of each name.
+
+    >>> name_in_run("llama70b", "0f3c9a52-0000-4a6e-9d52-2f6f2f5c1a11", {}), name_in_run("llama70b", "", {})
     ('llama70b-83bcdf37', 'llama70b')
     """
-    return f"{name}-{run_key(run_id)}" if run_id else name
+    bound = json.dumps(values, sort_keys=True) if values else ""
+    return f"{name}-{run_key(run_id + bound)}" if run_id else name

@@ -94,7 +94,7 @@ def show_plan(done: Compilation, plan: Artifact) -> None:
 def _run_train(
     inputs: JobInputs, policy: FollowPolicy, outputs: StepOutputs, target: str, work_dir: str, must_complete: bool
 ) -> tuple[str, float]:
-    runs = open_backend(target, work_dir, say)
+    runs = open_backend(target, inputs.context, work_dir, say)
     done = compiled(inputs)
     policy = dataclasses.replace(
         policy, abort_when_degraded=policy.abort_when_degraded and done.job.guard.on_partial_failure == "abort"

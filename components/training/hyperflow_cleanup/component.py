@@ -9,6 +9,7 @@ def hyperflow_cleanup(
     run_status: dsl.PipelineTaskFinalStatus,
     backend: str = "plane",
     context: str = "",
+    namespace: str = "default",
     on_failure: str = "delete",
     on_success: str = "keep",
 ) -> int:
@@ -19,6 +20,7 @@ def hyperflow_cleanup(
         run_status: How the tasks inside the handler ended; kfp fills it in.
         backend: The backend of the run's training steps.
         context: The kubeconfig context of the plane.
+        namespace: The namespace of the jobs on the plane.
         on_failure: delete or keep jobs when the run failed or was cancelled.
         on_success: delete or keep jobs when it succeeded.
     """
@@ -28,6 +30,7 @@ def hyperflow_cleanup(
         run_id=run_id,
         backend=backend,
         context=context,
+        namespace=namespace,
         run_state=run_status.state,
         on_failure=on_failure,
         on_success=on_success,

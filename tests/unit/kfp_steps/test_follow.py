@@ -89,13 +89,13 @@ def test_impossible_policies_are_refused_together():
 
 
 def test_an_unknown_backend_is_refused():
-    for call in (lambda: open_backend("mainframe", "", print), lambda: open_place("mainframe")):
+    for call in (lambda: open_backend("mainframe", "", "", print), lambda: open_place("mainframe", "", "")):
         with pytest.raises(UsageError) as caught:
             call()
         assert caught.value.findings[0].as_text() == (
             "error[HF556] there is no backend 'mainframe'\n"
             "  --> backend\n"
-            "  got mainframe, expected local or local:DIR\n"
+            "  got mainframe, expected plane, local or local:DIR\n"
             '  hint: backend="local" runs the job as processes of the step'
         )
 

@@ -104,7 +104,9 @@ def test_the_name_follows_from_the_run_and_the_label_finds_it_again(packed):
     first, again = (compiled(JobInputs(packed=packed, run_id="run-1")) for _ in range(2))
     other = compiled(JobInputs(packed=packed, run_id="run-2"))
     assert first.needed_bundle.name == again.needed_bundle.name != other.needed_bundle.name
-    assert first.job.name == name_in_run("tiny", "run-1")
+    turns = [compiled(JobInputs(packed=packed, run_id="run-1", values={"env.TURN": turn})) for turn in "ab"]
+    assert len({done.job.name for done in [first, *turns]}) == 3
+    assert first.job.name == name_in_run("tiny", "run-1", {})
     assert first.needed_manifests.objects[-1].metadata.labels["kfp-run"] == run_key("run-1")
 
 

@@ -17,7 +17,7 @@ from hyperflow.kfp_steps.follow import FollowPolicy
 from hyperflow.kfp_steps.local_backend import LocalPlace
 from hyperflow.kfp_steps.pack_job import pack_job
 from hyperflow.kfp_steps.prepare import JobInputs, compiled
-from hyperflow.kfp_steps.run_names import run_key
+from hyperflow.kfp_steps.run_names import RUN_LABEL, run_key
 from hyperflow.kfp_steps.train_step import run_train
 from tests.kfp_cases import ROOT, SCRIPT_JOB, FileArtifact, outputs_in, without_torch, write_tiny
 
@@ -101,13 +101,13 @@ def test_a_kept_failure_is_found_by_the_cleanup_of_its_run_only(run, tmp_path):
     run(WORKS, run_id="run-2")
     place = LocalPlace(tmp_path / "jobs")
     assert state == "FAILED"
-    assert len(place.jobs_of_run(run_key("run-1"))) == 1
-    rest = {"backend": f"local:{tmp_path}/jobs", "context": "", "on_success": "keep"}
+    assert len(place.jobs_with_label(RUN_LABEL, run_key("run-1"))) == 1
+    rest = {"backend": f"local:{tmp_path}/jobs", "context": "", "namespace": "", "on_success": "keep"}
     assert cleanup(run_id="run-1", run_state="FAILED", on_failure="keep", **rest) == 0
     assert cleanup(run_id="run-1", run_state="SUCCEEDED", on_failure="delete", **rest) == 0
     assert cleanup(run_id="run-1", run_state="FAILED", on_failure="delete", **rest) == 1
-    assert place.jobs_of_run(run_key("run-1")) == []
-    assert len(place.jobs_of_run(run_key("run-2"))) == 1
+    assert place.jobs_with_label(RUN_LABEL, run_key("run-1")) == []
+    assert len(place.jobs_with_label(RUN_LABEL, run_key("run-2"))) == 1
 
 
 def test_a_run_that_takes_too_long_is_ended_with_all_its_processes(run, tmp_path):

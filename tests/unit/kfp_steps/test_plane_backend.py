@@ -1,0 +1,141 @@
+"""The step on a plane that behaves: runs, adopts, tells why it waits, leaves a degraded job, cleans up."""
+
+import json
+import os
+import signal
+import threading
+
+import pytest
+
+from hyperflow.errors import HyperFlowError
+from hyperflow.kfp_steps.component_body import cleanup
+from hyperflow.kfp_steps.follow import FollowPolicy
+from hyperflow.kfp_steps.pack_job import pack_job
+from hyperflow.kfp_steps.prepare import JobInputs, compiled
+from hyperflow.kfp_steps.train_step import run_train
+from tests.kfp_cases import outputs_in, write_tiny
+from tests.live_plane import live_plane, queue
+
+
+@pytest.fixture
+def live(tmp_path, monkeypatch):
+    with live_plane(tmp_path, monkeypatch, members=("north", "south")) as plane:
+        plane.put(queue("default"))
+        yield plane
+
+
+@pytest.fixture
+def run(tmp_path, live):
+    packed = pack_job(write_tiny(tmp_path))
+    inputs = JobInputs(packed=packed, run_id="run-1", values={"env.RATE": 'a "b"'})
+    name = compiled(inputs).needed_bundle.name
+
+    def call(phases=None, must_complete=True, **policy):
+        live.controllers.script = {f"{name}-{group}-0": list(found) for group, found in (phases or {}).items()}
+        outputs = outputs_in(tmp_path)
+        settings = FollowPolicy(**{"poll_seconds": 0.05, **policy})
+        try:
+            return run_train(inputs, settings, outputs, backend="plane", must_complete=must_complete), outputs
+        except SystemExit as end:
+            return end.code, outputs
+
+    call.job = name
+    return call
+
+
+def left(live):
+    """Objects of the job that are still on the plane, beside what other bundles share."""
+    kinds = ("HyperJob", "PropagationPolicy", "ConfigMap", "Service", "MultiClusterService", "ResourceBinding")
+    jobs = [key for key in live.server.plane.store.objects if key[:2] == ("batch.volcano.sh", "jobs")]
+    return [name for kind in kinds for name in live.names(kind)] + jobs
+
+
+BOTH_COMPLETE = {"north": ["Running", "Completed"], "south": ["Running", "Completed"]}
+
+
+def test_i3_a_job_on_a_plane_is_followed_to_its_end_and_adopted_by_a_retry(run, live):
+    (state, _), outputs = run(BOTH_COMPLETE)
+    first = json.loads(outputs.status.text)
+    assert (state, first["job"], first["adopted"]) == ("COMPLETED", run.job, False)
+    assert [(child["cluster"], child["phase"]) for child in first["children"]] == [
+        ("north", "Completed"),
+        ("south", "Completed"),
+    ]
+    (state, _), outputs = run(BOTH_COMPLETE)
+    assert (state, json.loads(outputs.status.text)["adopted"]) == ("COMPLETED", True)
+    assert live.names("HyperJob") == [run.job]
+
+
+def test_i3_a_degraded_job_fails_the_step_at_the_first_look_and_leaves_nothing(run, live, capsys):
+    code, outputs = run({"north": ["Running", "Failed"], "south": ["Running"]})
+    status = json.loads(outputs.status.text)
+    assert (code, status["state"]) == (5, "DEGRADED")
+    assert sum(event["state"] == "DEGRADED" for event in status["events"]) == 1
+    assert f"error[HF560] job {run.job} ended DEGRADED: " in capsys.readouterr().out
+    assert left(live) == []
+
+
+def test_the_step_says_why_the_job_waits_and_gives_up_in_time(run, live, capsys):
+    live.controllers.hold_queue |= {f"{run.job}-north-0", f"{run.job}-south-0"}
+    (state, _), outputs = run(must_complete=False, queue_timeout_seconds=0.5)
+    status = json.loads(outputs.status.text)
+    waited = [event for event in status["events"] if event["state"] == "QUEUED"]
+    assert state == "TIMED_OUT"
+    assert waited
+    assert "default" in waited[-1]["reason"]
+    assert f"QUEUED after queue_timeout_seconds = 500.00 ms: {waited[-1]['reason']}" in status["reason"]
+    assert left(live) == []
+
+
+@pytest.mark.parametrize("choice", ["delete", "keep"])
+def test_i3_a_cancelled_step_follows_on_cancel(run, live, choice):
+    timer = threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGTERM))
+    timer.start()
+    code, _ = run({}, on_cancel=choice)
+    assert code == 143
+    assert live.names("HyperJob") == ([] if choice == "delete" else [run.job])
+    assert (left(live) == []) == (choice == "delete")
+
+
+def test_the_cleanup_finds_the_jobs_of_its_run_by_label(run, live):
+    run({"north": ["Running", "Failed"], "south": ["Running"]}, on_failure="keep")
+    rest = {"backend": "plane", "context": "", "run_state": "FAILED", "on_failure": "delete", "on_success": "keep"}
+    assert live.names("HyperJob") == [run.job]
+    assert cleanup(run_id="another", namespace="default", **rest) == 0
+    assert cleanup(run_id="run-1", namespace="default", **rest) == 1
+    assert left(live) == []
+
+
+def test_a_job_that_somebody_deletes_ends_the_step(run, live):
+    timer = threading.Timer(2.0, cleanup_now, ("run-1",))
+    timer.start()
+    (state, _), outputs = run({}, must_complete=False)
+    timer.join()
+    assert (state, json.loads(outputs.status.text)["reason"]) == ("FAILED", "somebody deleted the job")
+
+
+def cleanup_now(run_id):
+    cleanup(
+        run_id=run_id,
+        backend="plane",
+        context="",
+        namespace="default",
+        run_state="FAILED",
+        on_failure="delete",
+        on_success="keep",
+    )
+
+
+def test_a_plane_without_the_crd_is_refused_before_anything_is_made(tmp_path, monkeypatch, capsys):
+    from tests.live_plane import PLANE_CRDS
+
+    crds = [name for name in PLANE_CRDS if "hyperjobs" not in name]
+    with live_plane(tmp_path, monkeypatch, members=("north", "south"), plane_crds=crds) as live:
+        live.server.after_request = lambda: None  # the controllers have nothing to control here
+        live.put(queue("default"))
+        inputs = JobInputs(packed=pack_job(write_tiny(tmp_path)), run_id="run-1")
+        with pytest.raises((SystemExit, HyperFlowError)) as end:
+            run_train(inputs, FollowPolicy(), outputs_in(tmp_path), backend="plane")
+        assert end.value.code == 3
+        assert "hyperjobs" in capsys.readouterr().out.lower()
+        assert live.names("ConfigMap") == []
