@@ -36,7 +36,11 @@ def _wide_tensor_group(job: ResolvedJob, site: Site, tp: int, severity: str) -> 
     domain = f"NVLink domain of {site.domain}" if declared else "no NVLink domain declared"
     smaller = max(d for d in range(1, min(tp, site.domain) + 1) if fits_domain(site, d))
     wide = tp > site.domain
-    what = f"needs {tp} GPUs in one domain, largest is {site.domain}" if wide else f"a divisor of {site.domain}"
+    what = (
+        f"needs {tp} GPUs in one domain, largest is {site.domain}"
+        if wide
+        else f"whole nodes, or a divisor of {site.devices_per_node}"
+    )
     rest = f", or declare the rack as one domain: nvlink_domain: {_next_domain(tp)}" if wide else ""
     return Finding(
         code="HF203",
@@ -94,7 +98,7 @@ def _divides_over_clusters(job: ResolvedJob, sites: Sequence[Site]) -> bool:
     parallel = job.job.parallel
     tp, cp, pp, dp = (1 if d == "auto" else d for d in (parallel.tp, parallel.cp, parallel.pp, parallel.dp))
     return any(
-        dp % count == 0 and sum(site.stages(tp * cp * dp // count) >= pp for site in sites) >= count
+        dp % count == 0 and sum(site.stages(tp * cp * dp // count, tp) >= pp for site in sites) >= count
         for count in range(2, len(sites) + 1)
     )
 
@@ -104,7 +108,7 @@ def _too_many_devices(job: ResolvedJob, sites: Sequence[Site]) -> list[Finding]:
     parallel = job.job.parallel
     tp, cp, pp, dp = (1 if d == "auto" else d for d in (parallel.tp, parallel.cp, parallel.pp, parallel.dp))
     needed, have = tp * cp * pp * dp, sum(site.devices for site in sites)
-    stages = sum(site.stages(tp * cp * dp) for site in sites if fits_domain(site, tp))
+    stages = sum(site.stages(tp * cp * dp, tp) for site in sites if fits_domain(site, tp))
     if needed <= have and (pp <= stages or _divides_over_clusters(job, sites)):
         return []
     shown = ", ".join(f"{site.name} {site.devices}" for site in sites)

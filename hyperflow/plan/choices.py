@@ -46,10 +46,10 @@ def list_choices(job: ResolvedJob, sites: Sequence[Site]) -> Iterator[Choice]:
         for dp in _data_degrees(job.job, fitting, tp * cp):
             stage_devices = tp * cp * dp
             for pod in sorted({site.pod_devices(stage_devices) for site in fitting}):
-                usable = [s for s in fitting if s.pod_devices(stage_devices) == pod and s.stages(stage_devices)]
+                usable = [s for s in fitting if s.pod_devices(stage_devices) == pod and s.stages(stage_devices, tp)]
                 if not usable:
                     continue
-                copies = tuple(min(site.stages(stage_devices), model.num_layers) for site in usable)
+                copies = tuple(min(site.stages(stage_devices, tp), model.num_layers) for site in usable)
                 for ep, size, recompute in product(
                     _expert_degrees(job.job, model, stage_devices), _micro_batches(job.job, dp), _recomputes(job.job)
                 ):
@@ -66,7 +66,7 @@ def fits_domain(site: Site, tp: int) -> bool:
     """Say whether tensor-parallel groups stay inside the site's nodes, or inside its declared fast domain."""
     if tp <= site.devices_per_node:
         return site.devices_per_node % tp == 0
-    return tp <= site.domain and site.domain % tp == 0 and tp % site.devices_per_node == 0
+    return tp <= site.domain and tp % site.devices_per_node == 0
 
 
 def divides_heads(model: Model, tp: int) -> bool:

@@ -75,7 +75,8 @@ def _combinations(pricer: Pricer, best: Candidate) -> Iterator[tuple[str, ...]]:
 
 def _unusable(best: Candidate, swapped: tuple[Site | None, ...]) -> str:
     """Why the stages cannot stand there: unknown cluster, other pods, too few nodes; empty when they can."""
-    devices = best.bounded.choice.degrees.devices_per_stage
+    degrees = best.bounded.choice.degrees
+    devices = degrees.devices_per_stage
     for place, site in enumerate(swapped):
         needed = best.split.order.count(place)
         if site is None:
@@ -84,10 +85,10 @@ def _unusable(best: Candidate, swapped: tuple[Site | None, ...]) -> str:
             continue
         if site.pod_devices(devices) != best.bounded.choice.sites[place].pod_devices(devices):
             return f"its nodes have {site.devices_per_node} devices"
-        if not fits_domain(site, best.bounded.choice.degrees.tp):
-            return f"tp={best.bounded.choice.degrees.tp} does not fit its nodes"
-        if site.stages(devices) < needed:
-            return f"it holds {site.stages(devices)} of {needed} stages"
+        if not fits_domain(site, degrees.tp):
+            return f"tp={degrees.tp} does not fit its nodes"
+        if site.stages(devices, degrees.tp) < needed:
+            return f"it holds {site.stages(devices, degrees.tp)} of {needed} stages"
     return ""
 
 

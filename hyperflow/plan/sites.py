@@ -35,11 +35,18 @@ class Site:
         """Devices of one pod: a whole node, or a whole stage where that is smaller."""
         return min(self.devices_per_node, stage_devices)
 
-    def stages(self, stage_devices: int) -> int:
-        """Stages of so many devices that fit; a stage takes whole nodes, or a part of one node."""
+    def stages(self, stage_devices: int, tp: int) -> int:
+        """Stages of so many devices that fit; a stage takes whole nodes, or a part of one node.
+
+        A tensor-parallel group wider than a node stays inside one fast domain, so that the rest of each domain, where
+        tp does not divide it, is left over.
+        """
         if stage_devices >= self.devices_per_node:
             if stage_devices % self.devices_per_node:
                 return 0
+            if tp > self.devices_per_node:
+                whole, rest = divmod(self.devices, self.domain)
+                return (whole * (self.domain // tp) + rest // tp) * tp // stage_devices
             return self.nodes // (stage_devices // self.devices_per_node)
         return self.nodes * (self.devices_per_node // stage_devices)
 

@@ -20,6 +20,17 @@ def test_b6_tp_16_needs_a_declared_domain():
     assert plan.degrees.tp == 8 and plan.stages[0].nodes % 2 == 0
 
 
+def test_b6_tp_16_is_accepted_in_a_declared_domain_of_72_and_leaves_its_rest_over():
+    rack = [cluster("a", "GB200", 18, per_node=4, group={"nvlink_domain": 72})]
+    plan = make_plan(resolved(rack, [], decoder(), parallel={"tp": 16, "pp": 1, "dp": "auto"}))
+    assert (plan.degrees.tp, plan.degrees.dp, plan.stages[0].nodes) == (16, 4, 16)
+    assert plan.devices_left_over == (("a", 72 - 64),)
+    two = [cluster("a", "GB200", 36, per_node=4, group={"nvlink_domain": 72})]
+    with pytest.raises(InputError, match=r"HF20[56]"):
+        # nine groups of sixteen are 144 devices, but each domain of 72 holds only four
+        make_plan(resolved(two, [], decoder(), parallel={"tp": 16, "pp": 1, "dp": 9, "global_batch_size": 36}))
+
+
 def test_b7_a_link_slower_than_compute_is_warned_about_with_both_numbers():
     clusters = [cluster("a", "B200", 1), cluster("b", "H100", 1)]
     plan = make_plan(resolved(clusters, [link("a", "b", gbps=1)], decoder(), parallel={"layers": {"a": 6, "b": 2}}))
