@@ -42,6 +42,7 @@ def _index(bundle: Bundle, resolved: ResolvedJob, files: Sequence[BundleFile]) -
         "mode_reason": bundle.mode_reason,
         "hyperflow": version("hyperflow"),
         "targets": resolved.fleet.versions.model_dump(),
+        "guard": {"on_partial_failure": resolved.job.guard.on_partial_failure},
         "files": [{"path": file.path, "sha256": hashlib.sha256(file.text.encode()).hexdigest()} for file in files],
     }
 
