@@ -89,7 +89,7 @@ class Compilation:
 
 def _resolve(state: Compilation) -> Compilation:
     model, findings = load_model(state.job.model, state.base)
-    resolved = resolve(state.job, model, findings)
+    resolved = resolve(state.job, model, (*state.job.findings, *findings))
     return replace(state, resolved=resolved, findings=resolved.findings)
 
 

@@ -93,6 +93,10 @@ class HyperFlowError(Exception):
         self.findings: tuple[Finding, ...] = (findings,) if isinstance(findings, Finding) else tuple(findings)
         super().__init__("\n".join(finding.as_text() for finding in self.findings))
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows in place of a traceback: the findings."""
+        return str(self).splitlines()
+
 
 class InputError(HyperFlowError):
     """The declaration or an input file is wrong."""

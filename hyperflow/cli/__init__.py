@@ -9,9 +9,11 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NoReturn
 
 from hyperflow.cli.output import print_findings, print_json
-from hyperflow.errors import HyperFlowError
+from hyperflow.errors import Finding, HyperFlowError, nearest
 
 VERBS: dict[str, tuple[str, str]] = {
     "compile": ("compile_verb", "compile a declared job to manifests"),
@@ -47,9 +49,9 @@ def main(argv: Sequence[str]) -> int:
         return 0
     verb, *rest = argv
     if verb not in VERBS:
-        from hyperflow.errors import nearest
-
-        sys.stderr.write(f"hyperflow: unknown verb {verb!r}; {nearest(verb, VERBS) or 'see hyperflow --help'}\n")
+        problem = f"unknown verb {verb!r}; {nearest(verb, VERBS) or 'see hyperflow --help'}"
+        sys.stderr.write(f"hyperflow: {problem}\n")
+        _print_usage_error("hyperflow", problem, rest)
         return 2
     module_name, summary = VERBS[verb]
     return run_verb(f"hyperflow.cli.{module_name}", f"hyperflow {verb}", summary, rest)
@@ -58,7 +60,7 @@ def main(argv: Sequence[str]) -> int:
 def run_verb(module_name: str, program: str, summary: str, argv: Sequence[str]) -> int:
     """Parse the verb's arguments and run it, turning HyperFlowError into printed findings."""
     module = importlib.import_module(module_name)
-    parser = argparse.ArgumentParser(prog=program, description=summary, allow_abbrev=False)
+    parser = _Parser(argv, prog=program, description=summary, allow_abbrev=False)
     parser.add_argument(
         "--format", choices=module.FORMATS if hasattr(module, "FORMATS") else ("table", "json"), default="table"
     )
@@ -71,6 +73,28 @@ def run_verb(module_name: str, program: str, summary: str, argv: Sequence[str]) 
             print_json({}, error.findings)
         print_findings(error.findings)
         return error.exit_code
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose usage errors are also the one JSON document, where that is asked for."""
+
+    def __init__(self, words: Sequence[str], **settings: Any) -> None:
+        super().__init__(**settings)
+        self._words = words
+
+    def error(self, message: str) -> NoReturn:
+        """Tell the mistake and leave with exit code 2."""
+        _print_usage_error(self.prog, message, self._words)
+        super().error(message)
+
+
+def _print_usage_error(program: str, message: str, words: Sequence[str]) -> None:
+    asked = [*words, ""]
+    if "--format=json" in words or ("--format", "json") in pairwise(asked):
+        hint = f"see {program} --help"
+        print_json(
+            {}, [Finding(code="HF100", message=message, where=f"{program} {' '.join(words)}".strip(), hint=hint)]
+        )
 
 
 def help_text() -> str:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from hyperflow.catalog.calibration import default_calibration
 from hyperflow.cli.compile_kfp import check_kfp_arguments, pipeline_path, write_pipeline
-from hyperflow.cli.output import print_findings, print_json
+from hyperflow.cli.output import print_findings, print_json, stdout_as_stderr
 from hyperflow.compiler import PASSES, Compilation, CompileOptions
 from hyperflow.dsl.discover import load_job
+from hyperflow.dsl.fleet import Fleet
 from hyperflow.inventory.bundle_files import write_bundle
 from hyperflow.inventory.calibration_file import read_calibration
-from hyperflow.inventory.fleet import load_fleet
 from hyperflow.inventory.profile import read_profile
-from hyperflow.report.dump import dump_record
+from hyperflow.report.dump import dump_record, tree_of
 from hyperflow.report.explain_text import explain_lines
 from hyperflow.report.plan_json import plan_document
 from hyperflow.report.plan_table import plan_lines
@@ -46,8 +46,7 @@ def add_job_arguments(parser: argparse.ArgumentParser) -> None:
 
 def compile_from(args: argparse.Namespace, stop_after: str | None = None) -> Compilation:
     """Run the passes as the arguments say."""
-    fleet, findings = load_fleet([args.fleet]) if args.fleet else (None, ())
-    print_findings(findings)
+    fleet = Fleet.load(args.fleet) if args.fleet else None
     options = CompileOptions(
         mode=args.mode,
         stop_after=stop_after,
@@ -56,7 +55,8 @@ def compile_from(args: argparse.Namespace, stop_after: str | None = None) -> Com
         profile=read_profile(args.profile) if args.profile else None,
         expand=getattr(args, "expand", False),
     )
-    return load_job(args.job).with_settings(args.set).compilation(options, fleet)
+    with stdout_as_stderr():  # the job file is the user's program, stdout holds our result only
+        return load_job(args.job).with_settings(args.set).compilation(options, fleet)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -65,14 +65,17 @@ def run(args: argparse.Namespace) -> int:
         check_kfp_arguments(args)
     done = compile_from(args, args.stop_after)
     if args.stop_after and args.stop_after != PASSES[-1][0]:
-        sys.stdout.write(dump_record(done.last_record))
-        return 0
-    bundle = done.needed_bundle
-    if not args.check:
-        write_bundle(bundle, args.output)
-        if args.kfp:
-            write_pipeline(args, done)
-    _print(args, done)
+        print_findings(done.findings)
+        if args.format == "json":
+            print_json(tree_of(done.last_record), done.findings)
+        else:
+            sys.stdout.write(dump_record(done.last_record))
+    else:
+        if not args.check:
+            write_bundle(done.needed_bundle, args.output)
+            if args.kfp:
+                write_pipeline(args, done)
+        _print(args, done)
     warned = any(finding.severity == "warning" for finding in done.findings)
     return 4 if args.strict and warned else 0
 

@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from hyperflow.cli.compile_verb import add_job_arguments, compile_from
-from hyperflow.cli.output import print_json
+from hyperflow.cli.output import print_findings, print_json
 from hyperflow.report.explain_text import explain_lines
 from hyperflow.report.plan_json import plan_document
 
@@ -19,6 +19,7 @@ def run(args: argparse.Namespace) -> int:
     done = compile_from(args)
     plan = done.needed_plan
     if args.format == "json":
+        print_findings(done.findings)
         print_json({"plan": plan_document(plan)}, done.findings)
         return 0
     lines = explain_lines(done.needed_resolved, plan, done.needed_manifests, done.findings)

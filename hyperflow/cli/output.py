@@ -1,8 +1,10 @@
 """Printing: results on stdout, findings on stderr, one JSON document when asked for one."""
 
+import contextlib
 import json
+import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 
 from hyperflow.errors import Finding
 
@@ -28,3 +30,18 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Seq
             cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
         ]
         sys.stdout.write("  ".join(cells).rstrip() + "\n")
+
+
+@contextlib.contextmanager
+def stdout_as_stderr() -> Generator[None]:
+    """Send to stderr whatever is printed to stdout, by Python or by the process itself: a job file may print."""
+    sys.stdout.flush()
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # stdout or stderr is closed: nothing to redirect
+            kept = os.dup(1)
+            stack.callback(os.close, kept)
+            os.dup2(2, 1)
+            stack.callback(os.dup2, kept, 1)
+        # writes of Python go through its own object, which a test or an embedding program may have replaced
+        with contextlib.redirect_stdout(sys.stderr):
+            yield

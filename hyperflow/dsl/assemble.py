@@ -1,12 +1,16 @@
 """From what the decorators collected to one checked TrainingJob; every mistake becomes a finding at its keyword."""
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from hyperflow.dsl.draft import Draft
+from hyperflow.dsl.fleet import LoadedFleet
+from hyperflow.dsl.user_errors import user_code
+from hyperflow.dsl.wrong_values import by_keyword, nearest_span, wrong_value
 from hyperflow.errors import Finding, InputError, SourceSpan, raise_errors
 from hyperflow.spec.fleet import Cluster, Fleet, Link
 from hyperflow.spec.launch import Launch
@@ -41,6 +45,9 @@ def assemble(draft: Draft, launch: Launch | None, fleet: Fleet | None = None) ->
         for name, hint in _REQUIRED.items()
         if name not in parts
     ]
+    if callable(parts.get("parallel", {}).get("policy")):
+        parts["parallel"]["policy"] = _guarded(parts["parallel"]["policy"])
+    where: Sequence[object] = parts.get("on", {}).get("where", ())
     placement = _placement(parts.pop("on", {}), draft, findings)
     tree: dict[str, Any] = {
         **parts.pop("job", {}),
@@ -55,7 +62,20 @@ def assemble(draft: Draft, launch: Launch | None, fleet: Fleet | None = None) ->
     except ValidationError as error:
         raise InputError([*findings, *_wrong_values(error, draft)]) from None
     raise_errors(findings)
-    return job.model_copy(update={"sources": dict(draft.spans)})
+    told = [finding for item in where if isinstance(item, LoadedFleet) for finding in item.findings]
+    return job.model_copy(update={"sources": dict(draft.spans), "findings": (*findings, *told)})
+
+
+def _guarded(policy: Callable[..., Any]) -> Callable[..., Any]:
+    name = getattr(policy, "__name__", "given")
+
+    @functools.wraps(policy)
+    def ask(*args: Any) -> Any:
+        expected = "a function of the number of layers and the stages, that gives the layers of each"
+        with user_code("HF119", f"the policy {name}", "@hf.parallel(policy=)", expected):
+            return policy(*args)
+
+    return ask
 
 
 def _durations(parts: dict[str, dict[str, Any]], draft: Draft, findings: list[Finding]) -> dict[str, dict[str, Any]]:
@@ -88,22 +108,14 @@ def _durations(parts: dict[str, dict[str, Any]], draft: Draft, findings: list[Fi
 
 def _placement(values: Mapping[str, Any], draft: Draft, findings: list[Finding]) -> dict[str, Any]:
     where: Sequence[object] = values.get("where", ())
-    links: Sequence[Link] = values.get("links", ())
+    links = _links(values.get("links", ()), draft, findings)
     wrong = [item for item in where if not isinstance(item, Fleet | Cluster)]
     clusters = [c for item in where if isinstance(item, Fleet | Cluster) for c in _clusters_of(item)]
     twice = sorted({c.name for c in clusters if sum(other.name == c.name for other in clusters) > 1})
     if wrong or twice:
         problem = f"{wrong[0]!r} is no fleet or cluster" if wrong else f"cluster {twice[0]!r} is given twice"
-        findings.append(
-            Finding(
-                code="HF114",
-                message=f"@hf.on: {problem}",
-                where="@hf.on",
-                span=draft.spans.get("on"),
-                expected="fleets and clusters with distinct names",
-                hint='give hf.Cluster("name", ...) or hf.Fleet.load("fleet.yaml")',
-            )
-        )
+        hint = 'give hf.Cluster("name", ...) or hf.Fleet.load("fleet.yaml")'
+        findings.append(_not_combined(problem, "fleets and clusters with distinct names", hint, draft.spans.get("on")))
     fleets = [item for item in where if isinstance(item, Fleet)]
     fleet = Fleet(
         clusters=tuple(clusters),
@@ -114,37 +126,38 @@ def _placement(values: Mapping[str, Any], draft: Draft, findings: list[Finding])
     return {**rest, "fleet": fleet}
 
 
+def _links(given: object, draft: Draft, findings: list[Finding]) -> tuple[Link, ...]:
+    items: list[object] = list(given) if isinstance(given, list | tuple) else [given]  # pyright: ignore[reportUnknownArgumentType] - any list
+    wrong = [item for item in items if not isinstance(item, Link)]
+    if wrong:
+        hint = 'give links=[hf.link("a", "b", gbps=100, rtt_ms=25)]'
+        span = draft.spans.get("on.links") or draft.spans.get("on")
+        findings.append(_not_combined(f"links= holds {wrong[0]!r}, which is no link", "a list of links", hint, span))
+    return tuple(item for item in items if isinstance(item, Link))
+
+
+def _not_combined(problem: str, expected: str, hint: str, span: SourceSpan | None) -> Finding:
+    return Finding(code="HF114", message=f"@hf.on: {problem}", where="@hf.on", span=span, expected=expected, hint=hint)
+
+
 def _clusters_of(item: Fleet | Cluster) -> tuple[Cluster, ...]:
     return item.clusters if isinstance(item, Fleet) else (item,)
 
 
 def _wrong_values(error: ValidationError, draft: Draft) -> list[Finding]:
-    """One finding per keyword: a value that fits none of several types gives several errors of one place."""
     absent = {"model", "on"} - set(draft.parts)
-    by_keyword: dict[tuple[str, ...], list[ErrorDetails]] = {}
-    for item in error.errors():
-        path = tuple(str(step) for step in item["loc"])
-        if path[0] not in absent:
-            by_keyword.setdefault(path[:2], []).append(item)
-    return [_wrong_value(path, items, draft.spans) for path, items in by_keyword.items()]
+    groups = by_keyword(error.errors(), 2)
+    return [_wrong(path, items, draft.spans) for path, items in groups.items() if path[0] not in absent]
 
 
-def _wrong_value(path: tuple[str, ...], items: Sequence[ErrorDetails], spans: Mapping[str, SourceSpan]) -> Finding:
-    *parts, keyword = path
-    part = parts[0] if parts else "job"
-    messages = list(dict.fromkeys(item["msg"] for item in items))
-    expected = " or ".join(message.removeprefix("Input should be ") for message in messages)
+def _wrong(path: tuple[str, ...], items: Sequence[ErrorDetails], spans: Mapping[str, SourceSpan]) -> Finding:
+    """Tell a wrong value in the user's names: durations without `_seconds`, variables by their own name."""
+    part, keyword = path if len(path) == 2 else ("job", path[0])
+    keyword = keyword.removesuffix("_seconds")
     deepest = max(items, key=lambda item: len(item["loc"]))
     steps = [str(step) for step in deepest["loc"]]
-    names = [".".join(steps[:length]) for length in range(len(steps), 0, -1)]
-    span = next((spans[name] for name in [*names, f"{part}.{keyword}", part, "job"] if name in spans), None)
-    got = repr(items[0]["input"]) if items[0]["type"] != "missing" else "nothing"
-    return Finding(
-        code="HF112",
-        message=f"@hf.{part}({keyword}=): {got if len(got) <= 60 else got[:57] + '...'} does not fit",
-        where=f"@hf.{part}({keyword}=)",
-        span=span,
-        got=got if len(got) <= 80 else f"{got[:77]}...",
-        expected=f"needs {expected}" if span else expected,
-        hint=f"give {keyword}= {expected}",
-    )
+    if path == ("env", "variables"):
+        keyword = steps[2] if len(steps) > 2 else keyword
+    names = [".".join(steps[:length]) for length in range(len(steps), 1, -1)]
+    place = nearest_span(spans, [*names, f"{part}.{keyword}", part, "job"])
+    return wrong_value("hf.patch" if part == "patches" else f"@hf.{part}", keyword, items, place)

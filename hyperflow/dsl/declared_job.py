@@ -10,6 +10,8 @@ from hyperflow.dsl.assemble import assemble
 from hyperflow.dsl.draft import UNSET, Draft, collect, draft_of
 from hyperflow.dsl.overrides import apply_overrides
 from hyperflow.dsl.positions import definition_place
+from hyperflow.dsl.public_call import public
+from hyperflow.dsl.user_errors import user_code
 from hyperflow.errors import Finding, HyperFlowError
 from hyperflow.inventory.bundle_files import write_bundle
 from hyperflow.ir.plan import Plan
@@ -52,8 +54,11 @@ class DeclaredJob:
         return assemble(self._draft, launch, fleet)
 
     def launch(self, plan: Plan | None) -> Launch:
-        """Call the function and give the entry point that it returns; raises InputError (HF115) for anything else."""
-        entry = self._function(plan) if self.takes_plan else self._function()
+        """Call the function and give the entry point that it returns; raises InputError (HF115) for anything else.
+
+        HF119 where the function itself raises.
+        """
+        entry = self._call(plan)
         if getattr(entry, "kind", None) in ("megatron", "torchtitan", "torchrun", "function"):
             return entry
         raise HyperFlowError(
@@ -66,6 +71,11 @@ class DeclaredJob:
                 hint="return one of them from the decorated function",
             )
         )
+
+    def _call(self, plan: Plan | None) -> Any:
+        place, expected = definition_place(self._function), "a function that returns an entry point"
+        with user_code("HF119", f"{self.__name__}()", place, expected):
+            return self._function(plan) if self.takes_plan else self._function()
 
     def compilation(self, options: CompileOptions | None = None, fleet: Fleet | None = None) -> Compilation:
         """Run the passes and give everything they made."""
@@ -114,6 +124,7 @@ class DeclaredJob:
         return bool(inspect.signature(self._function).parameters)
 
 
+@public("hf.job")
 def job(
     *,
     name: str = UNSET,

@@ -1,11 +1,11 @@
 """The decorators. They only collect: no file, no network, no solver is touched until a plan is asked for."""
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 from hyperflow.dsl.draft import UNSET, collect, draft_of
-from hyperflow.dsl.positions import keyword_spans
+from hyperflow.dsl.positions import keyword_spans, user_frame
+from hyperflow.dsl.public_call import public
 from hyperflow.spec.fleet import Cluster, Fleet, Link
 from hyperflow.spec.model import Layer
 from hyperflow.spec.training_job import TierConstraint
@@ -15,6 +15,7 @@ Decorator = Callable[[F], F]
 Degree = int | Literal["auto"]
 
 
+@public("hf.model")
 def model(
     *,
     config: str = UNSET,
@@ -40,6 +41,7 @@ def model(
     return collect("model", values, unknown)
 
 
+@public("hf.data")
 def data(
     *,
     path: str = UNSET,
@@ -52,6 +54,7 @@ def data(
     return collect("data", {"path": path, "at": names, "cache": cache}, unknown)
 
 
+@public("hf.parallel")
 def parallel(
     *,
     tp: Degree = UNSET,
@@ -77,11 +80,13 @@ def parallel(
     return collect("parallel", values, unknown)
 
 
+@public("hf.topology")
 def topology(*, job: TierConstraint = UNSET, stage: TierConstraint = UNSET, **unknown: object) -> Decorator[F]:
     """Declare how close the ranks of the job and of each stage must be: `hf.hard("rack")` or `hf.soft()`."""
     return collect("topology", {"job": job, "stage": stage}, unknown)
 
 
+@public("hf.on")
 def on(
     *where: Fleet | Cluster,
     links: Sequence[Link] = UNSET,
@@ -101,17 +106,24 @@ def on(
     return collect("on", values, unknown)
 
 
+@public("hf.fallback")
 def fallback(clusters: Mapping[str, Sequence[str]] | None = None, **by_name: Sequence[str]) -> Decorator[F]:
     """Declare, for a cluster, the clusters that may take its place, in order; `_` in a keyword stands for `-`."""
-    values = {**(clusters or {}), **{name.replace("_", "-"): names for name, names in by_name.items()}}
-    return collect("fallback", {name: tuple(names) for name, names in values.items()}, {})
+    # what is no mapping is stored under its own name, and told when the job is checked
+    values: dict[str, Any] = {**clusters} if isinstance(clusters, Mapping) else {"clusters": clusters}
+    values = {name: names for name, names in values.items() if names is not None}
+    values |= {name.replace("_", "-"): names for name, names in by_name.items()}
+    one = {name: (names,) if isinstance(names, str) else names for name, names in values.items()}
+    return collect("fallback", one, {})
 
 
+@public("hf.checkpoint")
 def checkpoint(*, to: str = UNSET, every: str = UNSET, mtbf: str = UNSET, **unknown: object) -> Decorator[F]:
     """Declare where checkpoints go and how often (`20m`); `mtbf` is the mean time between failures (`6h`)."""
     return collect("checkpoint", {"to": to, "every": every, "mtbf": mtbf}, unknown)
 
 
+@public("hf.guard")
 def guard(
     *, on_partial_failure: str = UNSET, rendezvous_timeout: str = UNSET, health: str = UNSET, **unknown: object
 ) -> Decorator[F]:
@@ -120,15 +132,16 @@ def guard(
     return collect("guard", values, unknown)
 
 
+@public("hf.env")
 def env(*, nccl: Mapping[str, Mapping[str, str]] = UNSET, **variables: str) -> Decorator[F]:
     """Set environment variables of the training process; `nccl` holds NCCL settings by cluster."""
     return collect("env", {"nccl": nccl, "variables": variables}, {})
 
 
+@public("hf.patch")
 def patch(path: str, value: object) -> Decorator[F]:
     """Set a value in the finished objects, after everything else; shown in explain as a user patch."""
-    frame = inspect.currentframe()
-    span = keyword_spans(frame.f_back if frame else None).get("")
+    span = keyword_spans(user_frame()).get("")
 
     def decorate(function: F) -> F:
         draft = draft_of(function)
@@ -141,11 +154,13 @@ def patch(path: str, value: object) -> Decorator[F]:
     return decorate
 
 
+@public("hf.hard")
 def hard(tier: str | int) -> TierConstraint:
     """All ranks inside one domain of this tier (a name such as "rack", or a number)."""
     return TierConstraint(mode="hard", tier=tier)
 
 
+@public("hf.soft")
 def soft() -> TierConstraint:
     """Prefer low tiers, never wait for them."""
     return TierConstraint(mode="soft")

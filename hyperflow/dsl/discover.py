@@ -1,14 +1,14 @@
 """Running a job file and finding the jobs it declares."""
 
 import importlib.util
+import os
 import sys
-import traceback
 from pathlib import Path
 from types import ModuleType
 
 from hyperflow.dsl.declared_job import DeclaredJob
-from hyperflow.dsl.positions import shown_path
-from hyperflow.errors import Finding, HyperFlowError, InputError, nearest
+from hyperflow.dsl.user_errors import user_code
+from hyperflow.errors import Finding, InputError, nearest
 from hyperflow.inventory.documents import read_text
 
 
@@ -56,35 +56,12 @@ def _run(path: Path) -> ModuleType:
         )
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
+    folder, search_path = Path.cwd(), [*sys.path]
     sys.path.insert(0, str(path.resolve().parent))
     try:
-        spec.loader.exec_module(module)
-    except HyperFlowError:
-        raise
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's file may raise anything
-        raise InputError(_raised(path, error)) from None
+        with user_code("HF103", str(path), str(path), "a file that runs to its end when imported"):
+            spec.loader.exec_module(module)
     finally:
-        sys.path.pop(0)
+        sys.path[:] = search_path
+        os.chdir(folder)  # the file may have gone elsewhere; the other arguments are relative to where we began
     return module
-
-
-def _raised(path: Path, error: BaseException) -> Finding:
-    """Show the user's own frames only, the last three of them."""
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if not _is_ours(f.filename)]
-    kind = type(error).__name__
-    where = f"{shown_path(frames[-1].filename)}:{frames[-1].lineno}" if frames else str(path)
-    if isinstance(error, SyntaxError):
-        where = f"{error.filename}:{error.lineno}:{error.offset}"
-    story = "".join(f"\n    {shown_path(f.filename)}:{f.lineno} in {f.name}: {f.line}" for f in frames[-3:])
-    return Finding(
-        code="HF103",
-        message=f"{path} raised {kind}: {error}{story}",
-        where=where,
-        got=kind,
-        expected="a file that runs to its end when imported",
-        hint="mend the file; run it with python to see the whole traceback",
-    )
-
-
-def _is_ours(filename: str) -> bool:
-    return "importlib" in filename or filename == __file__ or Path(filename).parent == Path(__file__).parent

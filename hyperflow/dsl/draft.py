@@ -1,11 +1,10 @@
 """What the decorators of one function have collected so far, before any of it is checked."""
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from hyperflow.dsl.positions import keyword_spans
+from hyperflow.dsl.positions import keyword_spans, user_frame
 from hyperflow.errors import Finding, SourceSpan, nearest
 
 ATTRIBUTE = "__hyperflow_draft__"
@@ -34,11 +33,9 @@ def draft_of(function: Callable[..., Any]) -> Draft:
 def collect(part: str, values: dict[str, Any], unknown: dict[str, Any]) -> Callable[[F], F]:
     """Make the decorator that stores `values` as `part`; called by the public decorators only.
 
-    The frame two levels up is the user's. A repeated decorator and unknown keywords become findings.
+    A repeated decorator and unknown keywords become findings.
     """
-    frame = inspect.currentframe()
-    user = frame.f_back.f_back if frame and frame.f_back else None
-    spans = keyword_spans(user)
+    spans = keyword_spans(user_frame())
 
     def decorate(function: F) -> F:
         draft = draft_of(function)

@@ -1,30 +1,36 @@
 """Fleets by hand and from files."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
+from pydantic import Field
+
+from hyperflow.dsl.positions import keyword_spans, user_frame
+from hyperflow.dsl.public_call import public
 from hyperflow.errors import Finding, InputError, raise_errors
 from hyperflow.inventory.fleet import load_fleet, read_fleet
 from hyperflow.spec import fleet as spec
+from hyperflow.spec.record import Record
 from hyperflow.units import gigabits_per_second
 
-_GPU = re.compile(r"(?P<device>[^:]+?)(?::(?P<count>[1-9][0-9]*))?")
+_GPU = re.compile(r"(?P<device>[^:]+?)(?::(?P<count>[1-9][0-9]{0,3}))?")
 
 
 class Fleet:
     """Where fleets come from."""
 
     @staticmethod
-    def load(*paths: str | Path) -> spec.Fleet:
+    def load(*paths: str | Path) -> "LoadedFleet":
         """Read a fleet from fleet.yaml, node lists, Karmada clusters, HyperNodes or fabric files, combined.
 
-        Raises InputError with one finding per fault.
+        Raises InputError with one finding per fault; warnings and notes are told with the plan's.
         """
-        fleet, _ = load_fleet(paths)
-        return fleet
+        fleet, findings = load_fleet(paths)
+        return _loaded(fleet, findings)
 
     @staticmethod
-    def from_karmada(context: str) -> spec.Fleet:
+    def from_karmada(context: str) -> "LoadedFleet":
         """Read the live plane (or single cluster) behind a kubeconfig context.
 
         Raises InputError with one finding per fault.
@@ -33,9 +39,42 @@ class Fleet:
 
         fleet, findings = read_fleet((), live=fetch_objects(KubernetesServer(context), context))
         raise_errors(findings)
-        return fleet
+        return _loaded(fleet, findings)
 
 
+class LoadedFleet(spec.Fleet):
+    """A fleet that was read, with the warnings and notes of its reading."""
+
+    findings: tuple[Finding, ...] = Field(default=(), exclude=True, repr=False)
+
+
+def _loaded(fleet: spec.Fleet, findings: Sequence[Finding]) -> LoadedFleet:
+    return LoadedFleet(clusters=fleet.clusters, links=fleet.links, versions=fleet.versions, findings=tuple(findings))
+
+
+class _ClusterByHand(Record):
+    """What hf.Cluster is given, in the user's units."""
+
+    name: str = Field(min_length=1)
+    gpu: str
+    nodes: int = Field(ge=0, le=1_000_000)
+    region: str = ""
+    nvlink_domain: int | None = Field(default=None, gt=0, le=1_000_000)
+    network_gbps: float | None = Field(default=None, gt=0)
+    price_per_gpu_hour: float | None = Field(default=None, ge=0)
+
+
+class _LinkByHand(Record):
+    """What hf.link is given, in the user's units."""
+
+    a: str = Field(min_length=1)
+    b: str = Field(min_length=1)
+    gbps: float = Field(gt=0)
+    rtt_ms: float = Field(ge=0)
+    kind: spec.LinkKind
+
+
+@public("hf.Cluster")
 def cluster(
     name: str,
     *,
@@ -51,36 +90,53 @@ def cluster(
     `nvlink_domain` is the number of devices joined by the scale-up fabric (default: one node); `network_gbps` is per
     device. Raises InputError (HF120) for a `gpu` that cannot be read.
     """
-    match = _GPU.fullmatch(gpu)
-    if match is None or nodes < 0:
+    given = _ClusterByHand(
+        name=name,
+        gpu=gpu,
+        nodes=nodes,
+        region=region,
+        nvlink_domain=nvlink_domain,
+        network_gbps=network_gbps,
+        price_per_gpu_hour=price_per_gpu_hour,
+    )
+    match = _GPU.fullmatch(given.gpu)
+    if match is None:
+        spans = keyword_spans(user_frame())
         raise InputError(
             Finding(
                 code="HF120",
-                message=f"cluster {name!r}: cannot read gpu={gpu!r}, nodes={nodes}",
+                message=f"cluster {name!r}: cannot read gpu={gpu!r}",
                 where=f'hf.Cluster("{name}")',
-                got=f"gpu={gpu!r}, nodes={nodes}",
-                expected='gpu="DEVICE:COUNT", such as "H100:8", and nodes of 0 or more',
+                span=spans.get("gpu") or spans.get(""),
+                got=f"gpu={gpu!r}",
+                expected='DEVICE:COUNT with a count of 1 to 9999, such as "H100:8"',
                 hint='write gpu="H100:8"',
             )
         )
     group = spec.NodeGroup(
         device=match["device"],
-        count=nodes,
+        count=given.nodes,
         devices_per_node=int(match["count"] or 1),
-        nvlink_domain=nvlink_domain,
-        network_bytes_per_second_per_device=gigabits_per_second(network_gbps) if network_gbps else None,
+        nvlink_domain=given.nvlink_domain,
+        network_bytes_per_second_per_device=gigabits_per_second(given.network_gbps) if given.network_gbps else None,
     )
     return spec.Cluster(
-        name=name, region=region, groups=(group,), nodes_total=nodes, price_per_device_hour=price_per_gpu_hour
+        name=given.name,
+        region=given.region,
+        groups=(group,),
+        nodes_total=given.nodes,
+        price_per_device_hour=given.price_per_gpu_hour,
     )
 
 
+@public("hf.link")
 def link(a: str, b: str, *, gbps: float, rtt_ms: float = 0.0, kind: str = "wan") -> spec.Link:
     """Describe the link between two clusters: Gb/s one way, and the round trip in milliseconds."""
+    given = _LinkByHand(a=a, b=b, gbps=gbps, rtt_ms=rtt_ms, kind=kind)  # pyright: ignore[reportArgumentType] - pydantic reads the enum
     return spec.Link(
-        a=a,
-        b=b,
-        kind=spec.LinkKind(kind),
-        bytes_per_second=gigabits_per_second(gbps),
-        round_trip_seconds=rtt_ms / 1000,
+        a=given.a,
+        b=given.b,
+        kind=given.kind,
+        bytes_per_second=gigabits_per_second(given.gbps),
+        round_trip_seconds=given.rtt_ms / 1000,
     )

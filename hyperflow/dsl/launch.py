@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 
 from hyperflow.dsl.positions import definition_place
+from hyperflow.dsl.public_call import public
 from hyperflow.errors import Finding, InputError
 from hyperflow.spec.launch import (
     ArgumentValue,
@@ -16,11 +17,13 @@ from hyperflow.spec.launch import (
 )
 
 
+@public("hf.megatron")
 def megatron(*, script: str = "pretrain_gpt.py", args: Mapping[str, ArgumentValue] | None = None) -> MegatronLaunch:
     """Train with a Megatron-LM script; `args` are extra flags without dashes, True for a bare flag."""
     return MegatronLaunch(script=script, args=dict(args or {}))
 
 
+@public("hf.torchtitan")
 def torchtitan(
     *, config: str, module: str = "llama3", args: Mapping[str, ArgumentValue] | None = None
 ) -> TorchtitanLaunch:
@@ -28,11 +31,13 @@ def torchtitan(
     return TorchtitanLaunch(module=module, config=config, args=dict(args or {}))
 
 
+@public("hf.torchrun")
 def torchrun(script: str, args: Sequence[str] = ()) -> TorchrunLaunch:
     """Run any script under torchrun; it reads the plan from HF_* variables."""
     return TorchrunLaunch(script=script, args=tuple(args))
 
 
+@public("hf.function")
 def function(fn: Callable[..., object], **arguments: ArgumentValue) -> FunctionLaunch:
     """Pack a function of this file or notebook with the job; `arguments` are numbers, text, booleans or None.
 

@@ -5,6 +5,7 @@ Works for files and for notebook cells, whose lines `linecache` holds.
 
 import ast
 import functools
+import inspect
 import linecache
 import sys
 from collections.abc import Callable
@@ -12,6 +13,14 @@ from pathlib import Path
 from types import FrameType
 
 from hyperflow.errors import SourceSpan
+
+
+def user_frame() -> FrameType | None:
+    """Give the innermost running frame that is not of this package: the user's call."""
+    frame = inspect.currentframe()
+    while frame is not None and Path(frame.f_code.co_filename).parent == Path(__file__).parent:
+        frame = frame.f_back
+    return frame
 
 
 def keyword_spans(frame: FrameType | None) -> dict[str, SourceSpan]:
@@ -30,7 +39,8 @@ def keyword_spans(frame: FrameType | None) -> dict[str, SourceSpan]:
         return {}
     file = _display_name(frame.f_code.co_filename)
     nodes: dict[str, ast.expr] = {"": call}
-    nodes |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+    if isinstance(call, ast.Call):
+        nodes |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     spans = {name: _span(file, lines, node) for name, node in nodes.items()}
     for name, node in nodes.items():
         if name and isinstance(node, ast.Dict):
@@ -62,12 +72,15 @@ def _parse(source: str) -> ast.Module | None:
         return None
 
 
-def _find_call(source: str, line: int, column: int) -> ast.Call | None:
+def _find_call(source: str, line: int, column: int) -> ast.expr | None:
+    """Give the call, or the decorator without parentheses, that starts there."""
     tree = _parse(source)
     if tree is None:
         return None
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    here = [call for call in calls if (call.lineno, call.col_offset) == (line, column)]
+    nodes = list(ast.walk(tree))
+    calls: list[ast.expr] = [node for node in nodes if isinstance(node, ast.Call)]
+    bare = [mark for node in nodes if isinstance(node, ast.FunctionDef) for mark in node.decorator_list]
+    here = [call for call in (*calls, *bare) if (call.lineno, call.col_offset) == (line, column)]
     return max(here, key=lambda call: (call.end_lineno or 0, call.end_col_offset or 0), default=None)
 
 

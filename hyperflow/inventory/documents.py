@@ -70,6 +70,8 @@ def read_text(path: str | Path) -> str:
         reason = error.strerror or str(error)
     except UnicodeDecodeError as error:
         reason = f"byte {error.start} is not UTF-8"
+    except ValueError as error:  # a path with a null byte
+        reason = str(error)
     raise InputError(
         Finding(
             code="HF101", message=f"cannot read {path}: {reason}", where=str(path), hint="give a readable text file"

@@ -1,17 +1,18 @@
 """The user's wish as one record: what the decorators collect and nothing derived from it."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from hyperflow.errors import SourceSpan
+from hyperflow.errors import Finding, SourceSpan
 from hyperflow.spec.fleet import Fleet
 from hyperflow.spec.launch import Launch
 from hyperflow.spec.model import Layer
 from hyperflow.spec.record import Record
 
 Auto = Literal["auto"]
+Degree = Annotated[int, Field(ge=1, le=1_000_000)] | Auto
 Precision = Literal["bf16", "fp16", "fp8"]
 Recompute = Literal["none", "selective", "full"]
 Rendezvous = str  # "mcs", "service-export", "hostnetwork" or "address=HOST:PORT"
@@ -23,15 +24,15 @@ class ModelRequest(Record):
     config: str | None = None
     preset: str | None = None
     layers: int | tuple[Layer, ...] | None = None
-    hidden: int | None = Field(default=None, gt=0)
-    ffn: int | None = Field(default=None, gt=0)
-    heads: int | None = Field(default=None, gt=0)
-    kv_heads: int | None = Field(default=None, gt=0)
-    head_dim: int | None = Field(default=None, gt=0)
-    vocab: int | None = Field(default=None, gt=0)
+    hidden: int | None = Field(default=None, gt=0, le=2**20)
+    ffn: int | None = Field(default=None, gt=0, le=2**24)
+    heads: int | None = Field(default=None, gt=0, le=2**20)
+    kv_heads: int | None = Field(default=None, gt=0, le=2**20)
+    head_dim: int | None = Field(default=None, gt=0, le=2**20)
+    vocab: int | None = Field(default=None, gt=0, le=2**30)
     gated: bool = True
     tied: bool = False
-    seq: int | None = Field(default=None, gt=0)
+    seq: int | None = Field(default=None, gt=0, le=2**30)
     precision: Precision = "bf16"
 
 
@@ -46,13 +47,13 @@ class Data(Record):
 class Parallelism(Record):
     """Degrees, batch and schedule; a degree is a number or "auto"."""
 
-    tp: int | Auto = "auto"
-    cp: int | Auto = 1
-    ep: int | Auto = 1
-    pp: int | Auto = "auto"
-    dp: int | Auto = "auto"
-    micro_batch_size: int | Auto = 1
-    global_batch_size: int = Field(default=32, gt=0)
+    tp: Degree = "auto"
+    cp: Degree = 1
+    ep: Degree = 1
+    pp: Degree = "auto"
+    dp: Degree = "auto"
+    micro_batch_size: Degree = 1
+    global_batch_size: int = Field(default=32, gt=0, le=1_000_000)
     schedule: str = "1f1b"
     recompute: Recompute | Auto = "none"
     zero: Literal[0, 1, 2, 3] = 1
@@ -118,7 +119,8 @@ class TrainingJob(Record):
     """The whole declaration.
 
     `sources` maps a dotted path such as `parallel.tp` to where the user wrote it. `launch` is None until the decorated
-    function has been called; one that takes the plan is called after planning.
+    function has been called; one that takes the plan is called after planning. `findings` are warnings
+    and notes of what was read.
     """
 
     name: str = Field(min_length=1)
@@ -141,3 +143,4 @@ class TrainingJob(Record):
     patches: tuple[Patch, ...] = ()
     launch: Launch | None = None
     sources: dict[str, SourceSpan] = Field(default={}, exclude=True, repr=False)
+    findings: tuple[Finding, ...] = Field(default=(), exclude=True, repr=False)

@@ -45,8 +45,8 @@ def test_a_value_that_fits_no_type_is_one_finding_that_names_all_types(write_job
         "error[HF112] @hf.parallel(tp=): 'many' does not fit\n"
         "  --> job.py:6:17\n"
         '  6 | @hf.parallel(tp="many")\n'
-        "    |                 ^^^^^^ needs a valid integer, unable to parse string as an integer or 'auto'\n"
-        "  hint: give tp= a valid integer, unable to parse string as an integer or 'auto'"
+        "    |                 ^^^^^^ needs a whole number or 'auto'\n"
+        "  hint: give tp= a whole number or 'auto'"
     )
 
 
@@ -100,8 +100,9 @@ def test_a_gpu_text_that_cannot_be_read_is_refused(write_job):
     with pytest.raises(InputError) as caught:
         load_job(str(write_job(text='import hyperflow as hf\nc = hf.Cluster("a", nodes=1, gpu="H100:")\n')))
     assert str(caught.value) == (
-        "error[HF120] cluster 'a': cannot read gpu='H100:', nodes=1\n"
-        '  --> hf.Cluster("a")\n'
-        '  got gpu=\'H100:\', nodes=1, expected gpu="DEVICE:COUNT", such as "H100:8", and nodes of 0 or more\n'
+        "error[HF120] cluster 'a': cannot read gpu='H100:'\n"
+        "  --> job.py:2:34\n"
+        '  2 | c = hf.Cluster("a", nodes=1, gpu="H100:")\n'
+        '    |                                  ^^^^^^^ DEVICE:COUNT with a count of 1 to 9999, such as "H100:8"\n'
         '  hint: write gpu="H100:8"'
     )
