@@ -101,18 +101,7 @@ def cluster(
     )
     match = _GPU.fullmatch(given.gpu)
     if match is None:
-        spans = keyword_spans(user_frame())
-        raise InputError(
-            Finding(
-                code="HF120",
-                message=f"cluster {name!r}: cannot read gpu={gpu!r}",
-                where=f'hf.Cluster("{name}")',
-                span=spans.get("gpu") or spans.get(""),
-                got=f"gpu={gpu!r}",
-                expected='DEVICE:COUNT with a count of 1 to 9999, such as "H100:8"',
-                hint='write gpu="H100:8"',
-            )
-        )
+        raise InputError(_unreadable_gpu(given))
     group = spec.NodeGroup(
         device=match["device"],
         count=given.nodes,
@@ -126,6 +115,19 @@ def cluster(
         groups=(group,),
         nodes_total=given.nodes,
         price_per_device_hour=given.price_per_gpu_hour,
+    )
+
+
+def _unreadable_gpu(given: _ClusterByHand) -> Finding:
+    spans = keyword_spans(user_frame())
+    return Finding(
+        code="HF120",
+        message=f"cluster {given.name!r}: cannot read gpu={given.gpu!r}",
+        where=f'hf.Cluster("{given.name}")',
+        span=spans.get("gpu") or spans.get(""),
+        got=f"gpu={given.gpu!r}",
+        expected='DEVICE:COUNT with a count of 1 to 9999, such as "H100:8"',
+        hint='write gpu="H100:8"',
     )
 
 
