@@ -33,6 +33,12 @@ demo-local: setup-local ## compile the small GPT and train it on this machine as
 demo: setup ## compile the two-city example and show its plan and files
 	$(BIN)/python -m hyperflow.compile examples/01_two_cities/job.py -o $(OUT)/two_cities
 
+demo-kfp: setup ## run the example pipelines of Kubeflow on this machine, the jobs as processes
+	@$(BIN)/python -c 'import kfp' 2>/dev/null || { echo "pipelines need kfp: pip install 'hyperflow[kfp]'"; exit 1; }
+	torch=$$($(BIN)/python -c 'import torch' 2>/dev/null || echo $(CURDIR)/examples/04_kfp_pipeline/without_torch); \
+	for name in pipeline sweep fallback; do \
+	  PYTHONPATH="$$torch:$$PYTHONPATH" $(BIN)/python examples/04_kfp_pipeline/$$name.py --local || exit 1; done
+
 test: setup ## run all tests
 	$(BIN)/python -m pytest -n $(TEST_WORKERS)
 

@@ -1,0 +1,67 @@
+"""The example pipelines run to their end on this machine: success, failure with its cleanup, fallback."""
+
+import importlib.util
+import json
+
+import pytest
+
+from tests.kfp_cases import EXAMPLE, without_torch
+from tests.kfp_golden import load
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("kfp") is None, reason="not tested: running pipelines on this machine, since kfp is absent"
+)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    without_torch(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def outputs_of(folder, task):
+    """Parameters and metadata of artifacts that a task has left."""
+    path = next((folder / "pipeline").glob(f"*/{task}/executor_output.json"))
+    made = json.loads(path.read_text())
+    artifacts = {name: item["artifacts"][0] for name, item in made.get("artifacts", {}).items()}
+    return made.get("parameterValues", {}), artifacts
+
+
+def test_i3_prepare_train_evaluate_runs_to_its_end_and_finds_the_line(here):
+    load(EXAMPLE / "pipeline.py").run_here(here)
+    parameters, artifacts = outputs_of(here, "train-line")
+    assert parameters["state"] == "COMPLETED"
+    assert artifacts["checkpoint"]["uri"] == f"file://localhost{here}/checkpoints"
+    assert artifacts["metrics"]["metadata"]["measured_step_seconds"] > 0
+    slope, _ = outputs_of(here, "evaluate")
+    assert slope["Output"] == pytest.approx(3, abs=0.01)
+    assert len(list((here / "jobs").iterdir())) == 1
+
+
+def test_i3_a_job_that_fails_fails_the_pipeline_and_the_exit_handler_runs(here, capfd):
+    module = load(EXAMPLE / "pipeline.py")
+    with pytest.raises(RuntimeError, match="train-line"):
+        module.run_here(here, fail_at_step=3)
+    shown = capfd.readouterr().out
+    assert "error[HF560] job line-" in shown
+    assert "hyperflow: run FAILED: no job is left" in shown
+    assert list((here / "jobs").iterdir()) == []
+    assert list((here / "pipeline").glob("*/evaluate")) == []
+
+
+def test_the_fallback_trains_where_the_first_job_did_not_complete(here):
+    load(EXAMPLE / "fallback.py").run_here(here, fail_at_step=3)
+    assert outputs_of(here, "train-line")[0]["state"] == "FAILED"
+    assert outputs_of(here, "train-line-2")[0]["state"] == "COMPLETED"
+    assert outputs_of(here, "train-line-2")[1]["checkpoint"]["metadata"]["dp"] == 1
+
+
+def test_the_sweep_trains_with_the_layout_of_the_shorter_predicted_step(here):
+    load(EXAMPLE / "sweep.py").run_here(here)
+    picked, _ = outputs_of(here, "pick")
+    trained, artifacts = outputs_of(here, "train-line")
+    assert trained["state"] == "COMPLETED"
+    assert trained["predicted_step_seconds"] == pytest.approx(picked["step_seconds"])
+    layout = artifacts["checkpoint"]["metadata"]
+    assert (layout["tp"], layout["dp"]) == (picked["tp"], picked["dp"])
