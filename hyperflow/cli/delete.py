@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Delete a job with its children, policies and companions, and wait until nothing is left."""
     plane = connect(args.context)
-    job = named_job(plane, args)
+    job = named_job(plane, args, remains=True)
     if not args.yes:
         question = f"delete job {job.name} in namespace {job.namespace}?"
         if not sys.stdin.isatty():

@@ -22,12 +22,12 @@ def add_job(parser: argparse.ArgumentParser) -> None:
     add_context(parser)
 
 
-def named_job(plane: Plane, args: argparse.Namespace) -> JobName:
-    """Find the job that the arguments name."""
+def named_job(plane: Plane, args: argparse.Namespace, *, remains: bool = False) -> JobName:
+    """Find the job that the arguments name; see `find_job`."""
     if (Path(args.job) / INDEX).is_file():
         bundle = read_bundle(Path(args.job))
         return JobName(job=bundle.job, name=bundle.name, namespace=bundle.namespace)
-    return find_job(plane, args.job, args.namespace)
+    return find_job(plane, args.job, args.namespace, remains=remains)
 
 
 def seconds(value: str) -> float:

@@ -8,6 +8,8 @@ from pathlib import Path
 from hyperflow.cli.live_arguments import add_context, needs_yes, seconds
 from hyperflow.cli.live_view import print_final, show_while
 from hyperflow.cli.output import print_findings, print_json, print_table
+from hyperflow.cli.status_view import print_status
+from hyperflow.errors import DegradedError
 from hyperflow.inventory.bundle_reader import StoredBundle, read_bundle
 from hyperflow.json_tree import dig, mapping, sequence, text
 from hyperflow.submit.fallback import check_plans, run_plans
@@ -54,10 +56,19 @@ def run(args: argparse.Namespace) -> int:
     if args.wait or args.fallback:
         limits = _limits(args, bundle)
 
-        def work(show: Callable[[JobStatus], None]) -> JobStatus:
-            return run_plans(plane, bundles, limits, replace=args.replace, on_step=_say, on_status=show)
+        seen: list[JobStatus] = []
 
-        status = show_while(args.format, work, job)
+        def work(show: Callable[[JobStatus], None]) -> JobStatus:
+            def heard(status: JobStatus) -> None:
+                seen[:] = [status]
+                show(status)
+
+            return run_plans(plane, bundles, limits, replace=args.replace, on_step=_say, on_status=heard)
+
+        try:
+            status = show_while(args.format, work, job)
+        except DegradedError as error:
+            return _ended_badly(seen[-1], error, args.format)
         if status is not None:
             print_final(status, args.format)
         return 0
@@ -72,6 +83,15 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.write("".join(f"  {command}\n" for command in following))
         print_findings(submission.findings)
     return 0
+
+
+def _ended_badly(status: JobStatus, error: DegradedError, format: str) -> int:
+    if format == "json":
+        print_json(status.as_json(), error.findings)
+    else:
+        print_status(status)
+    print_findings(error.findings)
+    return error.exit_code
 
 
 def _limits(args: argparse.Namespace, bundle: StoredBundle) -> Limits:

@@ -52,6 +52,8 @@ def _warnings(snapshot: Snapshot, names: set[str], reasons: tuple[str, ...]) -> 
 
 
 def _not_made(snapshot: Snapshot, name: str) -> str:
+    if snapshot.hyperjob is None:
+        return "it was never applied, because a submit was interrupted; run hyperflow submit BUNDLE again"
     messages = _warnings(snapshot, {snapshot.name}, ("FailedCreateVCJob", "FailedCreatePP"))
     own = [message for message in messages if f" {name}:" in message]
     if own:

@@ -10,11 +10,13 @@ from hyperflow.submit.plane import Plane
 from hyperflow.submit.refusals import RefusedError
 from hyperflow.submit.server_kinds import (
     BINDING,
+    CONFIG_MAP,
     EVENT,
     HYPERJOB,
     JOB,
     POD,
     POD_GROUP,
+    POLICY,
     PRIORITY_CLASS,
     QUEUE,
     ServerKind,
@@ -55,6 +57,7 @@ class Snapshot:
     members: Mapping[str, MemberView] = field(default_factory=dict[str, MemberView])
     unreadable: tuple[str, ...] = ()
     jobs_version: str = ""
+    expected: tuple[str, ...] = ()
 
     @property
     def children_selector(self) -> str:
@@ -71,13 +74,13 @@ class JobName:
     namespace: str
 
 
-def find_job(plane: Plane, wanted: str, namespace: str) -> JobName:
-    """Find a job by its declared name or its full name.
+def find_job(plane: Plane, wanted: str, namespace: str, *, remains: bool = False) -> JobName:
+    """Find a job by its declared name or its full name; `remains` also finds one of which only its files are left.
 
     Raises InputError: HF514 where there is none, HF519 where the declared name has several bundles.
     """
     found: dict[str, JobName] = {}
-    for kind in (HYPERJOB, JOB):
+    for kind in (HYPERJOB, JOB, *([CONFIG_MAP] if remains else [])):
         for item in _readable(plane, kind, namespace, BUNDLE_LABEL):
             labels = mapping(dig(item, "metadata", "labels"))
             job, name = text(labels.get(JOB_LABEL)), text(labels.get(BUNDLE_LABEL))
@@ -146,7 +149,18 @@ def read_snapshot(plane: Plane, job: JobName) -> Snapshot:
         members=_members(plane, job, hyperjob, jobs, bindings or [], unreadable),
         unreadable=tuple(dict.fromkeys(unreadable)),
         jobs_version=version,
+        expected=() if hyperjob else tuple(_promised(plane, job)),
     )
+
+
+def _promised(plane: Plane, job: JobName) -> list[str]:
+    """Names of the Jobs that the bundle's own policies select: only they tell that one was never applied."""
+    return [
+        text(dig(selector, "name"))
+        for policy in _readable(plane, POLICY, job.namespace, f"{BUNDLE_LABEL}={job.name}")
+        for selector in sequence(dig(policy, "spec", "resourceSelectors"))
+        if dig(selector, "kind") == "Job" and text(dig(selector, "name"))
+    ]
 
 
 def _members(

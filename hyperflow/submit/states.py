@@ -101,7 +101,7 @@ def _expected(snapshot: Snapshot) -> list[tuple[str, Json, tuple[str, ...]]]:
     """Name every child that there should be, with its spec and the clusters it may go to."""
     live = {text(dig(job, "metadata", "name")): mapping(job.get("spec")) for job in snapshot.jobs}
     if snapshot.hyperjob is None:
-        return [(name, spec, ()) for name, spec in sorted(live.items())]
+        return [(name, live.get(name, {}), ()) for name in sorted({*live, *snapshot.expected})]
     found: list[tuple[str, Json, tuple[str, ...]]] = []
     for item in sequence(dig(snapshot.hyperjob, "spec", "replicatedJobs")):
         replicas = dig(item, "replicas")
@@ -246,7 +246,8 @@ def _names(children: Sequence[ChildStatus]) -> str:
 def _next_commands(snapshot: Snapshot, state: State, children: Sequence[ChildStatus]) -> tuple[str, ...]:
     where = f" --namespace {snapshot.namespace}" if snapshot.namespace != "default" else ""
     job = snapshot.name
-    logs = next((c for c in children if c.phase in FAILED_PHASES or c.running), None)
+    ended = [c for c in children if c.phase in FAILED_PHASES]
+    logs = next(iter([*ended, *(c for c in children if c.running)]), None)
     show = [f"hyperflow logs {job} {_short(job, logs.name)}/0{where}"] if logs else []
     if state in ("PENDING", "QUEUED"):
         return (f"hyperflow status {job} --watch{where}", f"hyperflow delete {job}{where}")

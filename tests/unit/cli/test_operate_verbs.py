@@ -69,6 +69,27 @@ def test_submit_wait_ends_with_the_job_and_prints_one_document(live, folder, cap
     assert "created HyperJob" in shown.err
 
 
+def test_submit_wait_of_a_job_that_loses_a_part_prints_its_last_state(live, folder, capsys, monkeypatch):
+    monkeypatch.setattr("hyperflow.submit.plane.WallClock.sleep", lambda _self, _seconds: None)
+    name = json.loads((Path(folder) / "bundle.json").read_text())["name"]
+    live.controllers.script[f"{name}-shanghai-0"] = ["Running", "Failed"]
+    assert main(["submit", folder, "--yes", "--wait", "--format", "json"]) == 5
+    document = json.loads(capsys.readouterr().out)
+    assert (document["state"], document["findings"][0]["code"]) == ("DEGRADED", "HF515")
+    assert document["next"][0] == f"hyperflow logs {name} shanghai/0"
+    assert live.names("HyperJob") == []
+
+
+def test_delete_finishes_what_an_earlier_delete_left(live, folder, capsys):
+    main(["submit", folder, "--yes"])
+    (name,) = live.names("HyperJob")
+    plane = live.server.plane
+    plane.store.delete(plane.kind_named("HyperJob"), "default", name, {})
+    assert main(["status", "toy8"]) == 1
+    assert main(["delete", "toy8", "--yes"]) == 0
+    assert live.names("ConfigMap") == []
+
+
 def test_ctrl_c_leaves_the_job_and_says_how_to_come_back(live, folder, capsys, monkeypatch):
     def interrupted(*_args, **_kwargs):
         raise KeyboardInterrupt

@@ -38,6 +38,19 @@ def test_direct_jobs_run_under_their_own_policies_and_leave_nothing(tmp_path, mo
         assert leftovers(live) == []
 
 
+def test_a_direct_job_whose_submit_was_interrupted_is_not_said_to_run(tmp_path, monkeypatch):
+    bundle = read(tmp_path, mode="direct")
+    with live_plane(tmp_path, monkeypatch) as live:
+        for document in bundle.documents[:-1]:
+            live.plane.apply(document.value)
+        for _ in range(3):
+            status = judge_state(read_snapshot(live.plane, job_of(bundle)))
+        assert (status.state, [c.phase for c in status.children]) == ("PENDING", ["Running", "Absent"])
+        assert status.children[1].reason == (
+            "it was never applied, because a submit was interrupted; run hyperflow submit BUNDLE again"
+        )
+
+
 def test_doctor_finds_the_clusters_of_direct_jobs_in_their_policies(tmp_path, monkeypatch):
     bundle = read(tmp_path, mode="direct")
     with live_plane(tmp_path, monkeypatch) as live:
