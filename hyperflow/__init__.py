@@ -25,10 +25,16 @@ if TYPE_CHECKING:
     from hyperflow.dsl.fleet import Fleet, link
     from hyperflow.dsl.fleet import cluster as Cluster
     from hyperflow.dsl.launch import function, megatron, torchrun, torchtitan
+    from hyperflow.spec.model import Attention, Experts, FeedForward, Layer, Recurrence
 
 _PUBLIC = {
+    "Attention": ("hyperflow.spec.model", "Attention"),
     "Cluster": ("hyperflow.dsl.fleet", "cluster"),
+    "Experts": ("hyperflow.spec.model", "Experts"),
+    "FeedForward": ("hyperflow.spec.model", "FeedForward"),
     "Fleet": ("hyperflow.dsl.fleet", "Fleet"),
+    "Layer": ("hyperflow.spec.model", "Layer"),
+    "Recurrence": ("hyperflow.spec.model", "Recurrence"),
     "checkpoint": ("hyperflow.dsl.decorators", "checkpoint"),
     "data": ("hyperflow.dsl.decorators", "data"),
     "env": ("hyperflow.dsl.decorators", "env"),
@@ -50,8 +56,13 @@ _PUBLIC = {
 }
 
 __all__ = [
+    "Attention",
     "Cluster",
+    "Experts",
+    "FeedForward",
     "Fleet",
+    "Layer",
+    "Recurrence",
     "checkpoint",
     "data",
     "env",

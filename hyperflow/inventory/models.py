@@ -28,4 +28,19 @@ def load_model(request: ModelRequest, base: Path) -> tuple[Model, tuple[Finding,
     if request.seq is not None:
         model = model.model_copy(update={"sequence_length": request.seq})
         findings = tuple(finding for finding in findings if finding.code != NO_SEQUENCE_LENGTH)
+    elif all(finding.code != NO_SEQUENCE_LENGTH for finding in findings):
+        findings = (*findings, _longest_sequence(request, model))
     return model, findings
+
+
+def _longest_sequence(request: ModelRequest, model: Model) -> Finding:
+    source = f"config={request.config!r}" if request.preset is None else f"preset={request.preset!r}"
+    return Finding(
+        code="HF169",
+        severity="note",
+        message=f"no seq= is given: the plan is for the model's longest sequence, {model.sequence_length:,} tokens",
+        where=f"@hf.model({source})",
+        got="no seq=",
+        expected=f"seq= of at most {model.sequence_length}",
+        hint="give the length you train with, such as seq=8192; memory and step time depend on it",
+    )

@@ -11,6 +11,9 @@ _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-
 MAX_JOB_NAME = 30
 """Leaves room for `-{stage group}-{index}-{task}-{pod}` in a 63-character pod name (manifest-rules, section 1)."""
 
+MAX_CLUSTER_NAME = 48
+"""Karmada's own limit on the name of a member cluster."""
+
 
 def check_names(job: TrainingJob) -> list[Finding]:
     """Give HF123 for each name that a server would refuse or that leaves too little room."""
@@ -24,6 +27,12 @@ def check_names(job: TrainingJob) -> list[Finding]:
         )
         if value is not None and (not pattern.fullmatch(value) or len(value) > limit)
     ]
+    if len(job.on.fleet.clusters) > 1:  # one cluster's name stays with us; several are named to Karmada
+        findings += [
+            _bad_cluster(job, cluster.name)
+            for cluster in job.on.fleet.clusters
+            if not _DNS_1123.fullmatch(cluster.name) or len(cluster.name) > MAX_CLUSTER_NAME
+        ]
     if any(character.isspace() for character in job.image):
         findings.append(_bad_name(job, "image", job.image, "an image reference without blanks"))
     return findings
@@ -40,4 +49,17 @@ def _bad_name(job: TrainingJob, field: str, value: str, rule: str) -> Finding:
         got=f"{len(value)} characters",
         expected=rule,
         hint=f'for example "{cut}"' if cut else "choose another name",
+    )
+
+
+def _bad_cluster(job: TrainingJob, name: str) -> Finding:
+    shown = name if len(name) <= 60 else f"{name[:57]}..."
+    return Finding(
+        code="HF123",
+        message=f"cluster name {shown!r} is not a legal name",
+        where=f"cluster {shown!r}",
+        span=job.sources.get("on"),
+        got=f"{len(name)} characters",
+        expected=f"lower-case letters, digits or -, at most {MAX_CLUSTER_NAME}, as Karmada demands",
+        hint="use the name under which the cluster joined Karmada",
     )

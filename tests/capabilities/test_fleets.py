@@ -156,6 +156,33 @@ def test_t8_the_default_models_are_foreseen_to_refuse_gpus_with_the_patch(write,
     ]
 
 
+T8_JOB = """
+import hyperflow as hf
+
+@hf.job(image="r/t:1")
+@hf.model(layers=8, hidden=1024, ffn=4096, heads=8, vocab=32000, seq=1024)
+@hf.parallel(tp=8, dp=1)
+@hf.on(hf.Fleet.load("all.json"))
+def train():
+    return hf.megatron()
+"""
+
+
+def test_t8_compile_warns_that_karmada_would_refuse_a_cluster(write, tmp_path, monkeypatch, capsys):
+    grades = [{"grade": 0, "ranges": [{"name": "cpu", "min": "0", "max": "9223372036854775807"}]}]
+    labels = {"hyperflow.io/cluster": "beijing"}
+    cluster = _cluster("beijing", "8", {}, grades)
+    cluster["status"]["resourceSummary"]["allocatableModelings"] = [{"grade": 0, "count": 1}]
+    write("all.json", _node("n1", **labels), cluster)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "job.py").write_text(T8_JOB)
+    assert main(["compile", "job.py", "--check", "--format", "json"]) == 0
+    (refused,) = [f for f in json.loads(capsys.readouterr().out)["findings"] if f["code"] == "HF340"]
+    assert refused["severity"] == "warning"
+    assert refused["message"] == "beijing will be refused by Karmada: memory, nvidia.com/gpu not in its resource models"
+    assert refused["hint"].startswith("kubectl patch cluster beijing --type merge -p '{")
+
+
 def test_t12_two_parents_are_an_error_that_names_the_harm(write):
     tree = [_hypernode("r", 1, "n1"), _hypernode("a", 2, "@r"), _hypernode("b", 2, "@r")]
     _, findings = read_fleet([write("beijing.json", _node("n1"), *tree)])

@@ -90,6 +90,14 @@ def test_names_that_kubernetes_refuses_are_refused(model, changes, message):
     assert (finding.code, finding.message) == ("HF123", message)
 
 
+@pytest.mark.parametrize("name", ["x y/Z", "上海", "a" * 49, "a.b"])
+def test_a_cluster_name_that_karmada_refuses_is_refused_among_several(model, name):
+    (finding,) = findings_of(job(cluster(), cluster(name)), model)
+    assert (finding.code, finding.message) == ("HF123", f"cluster name {name!r} is not a legal name")
+    assert finding.expected == "lower-case letters, digits or -, at most 48, as Karmada demands"
+    assert resolve(job(cluster(name)), model).clusters[0].name == name
+
+
 def test_the_longest_legal_job_name_passes(model):
     assert resolve(job(cluster(), name="a" * 30), model).job.name == "a" * 30
 
