@@ -9,6 +9,7 @@ from typing import Any
 from hyperflow.compiler import Compilation
 from hyperflow.kfp_steps.components import cleanup, component
 from hyperflow.kfp_steps.packed_job import pack
+from hyperflow.kfp_steps.prepare import JobInputs, compiled
 from hyperflow.kfp_steps.require_kfp import load_kfp
 
 
@@ -21,6 +22,7 @@ def pipeline_text(done: Compilation, *, takes_plan: bool) -> str:
     kfp = load_kfp()
     assert done.job.launch is not None
     packed = pack(done.job, done.job.launch, done.base, done.needed_plan if takes_plan else None)
+    compiled(JobInputs(packed=packed, run_id="any"), stop_after="lower")  # as the step will, names of a run included
     train = component("hyperflow_train")
 
     def pipeline(

@@ -5,8 +5,10 @@ from typing import Any
 from hyperflow.compiler import CompileOptions
 from hyperflow.dsl.declared_job import DeclaredJob
 from hyperflow.errors import Finding, UsageError
+from hyperflow.kfp_steps.late_values import bind
 from hyperflow.kfp_steps.packed_job import pack
 from hyperflow.kfp_steps.prepare import COMPILE_TIME, RUN_TIME
+from hyperflow.kfp_steps.run_names import name_in_run
 
 
 def pack_job(train: DeclaredJob, *, plan: str = COMPILE_TIME) -> dict[str, Any]:
@@ -27,6 +29,9 @@ def pack_job(train: DeclaredJob, *, plan: str = COMPILE_TIME) -> dict[str, Any]:
                 )
             )
         return pack(train.training_job(), train.launch(None), train.folder, None)
-    done = train.compilation(CompileOptions(stop_after="validate"))
+    # names in a run are longer, and one too long for a server shall show here
+    in_run = bind(train, {"job.name": name_in_run(train.name, "any", {})})
+    done = in_run.compilation(CompileOptions(stop_after="validate"))
     made = done.needed_plan
-    return pack(done.job, train.launch(made), train.folder, made if train.takes_plan else None)
+    job = done.job.model_copy(update={"name": train.name})
+    return pack(job, train.launch(made), train.folder, made if train.takes_plan else None)

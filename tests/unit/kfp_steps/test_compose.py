@@ -109,6 +109,27 @@ def test_settings_of_the_task_pass_on_only_where_asked(job):
     ]
 
 
+def test_i4_a_task_with_a_toleration_and_a_variable_compiles_only_where_they_are_passed_on(job):
+    from kfp import kubernetes
+
+    def composed(*pass_on):
+        step = hfk.step(job, pass_on=pass_on)
+
+        @dsl.pipeline(name="p")
+        def pipeline():
+            task = step()
+            task.set_env_variable("FROM_TASK", "x")
+            kubernetes.add_toleration(task, key="gpu", operator="Exists", effect="NoSchedule")
+
+        return yaml.safe_load_all(kfp_golden.ir_text(pipeline))
+
+    spec, _platform = composed("env", "tolerations")
+    component = spec["components"]["comp-train-tiny"]
+    assert component["taskConfigPassthroughs"] == [{"field": "ENV"}, {"field": "KUBERNETES_TOLERATIONS"}]
+    with pytest.raises(ValueError, match="KUBERNETES_TOLERATIONS"):
+        composed("env")
+
+
 def test_an_image_of_ones_own_installs_nothing(job):
     container = hfk.step(job, image="registry.example.com/step:1").component.component_spec.implementation.container
     assert container.image == "registry.example.com/step:1"

@@ -134,3 +134,14 @@ def test_an_entry_point_made_from_the_plan_cannot_wait_for_run_time(tmp_path):
         '  got plan="runtime", expected plan="compile"\n'
         "  hint: let the decorated function take no plan; the pods read it from HF_* and HF_PLAN_FILE"
     )
+
+
+def test_a_long_name_leaves_room_for_the_key_of_the_run_and_stays_apart_from_its_neighbours(tmp_path):
+    names = [f"a-long-name-with-thirty-let-{end}" for end in ("aa", "bb")]
+    made = []
+    for name in names:
+        job = write_tiny(tmp_path, job=SCRIPT_JOB.replace('name="tiny"', f'name="{name}"'))
+        made.append(compiled(JobInputs(packed=pack_job(job), run_id="run-1")).job.name)
+    assert [len(name) for name in made] == [30, 30]
+    assert made[0][:21] == made[1][:21] == names[0][:21]
+    assert made[0] != made[1]
