@@ -10,13 +10,13 @@ from hyperflow.cli.live_view import print_final, show_while
 from hyperflow.cli.output import print_findings, print_json, print_table
 from hyperflow.cli.status_view import print_status
 from hyperflow.errors import DegradedError
-from hyperflow.inventory.bundle_reader import StoredBundle, read_bundle
+from hyperflow.inventory.bundle_reader import StoredBundle, bundle_text, read_bundle
 from hyperflow.json_tree import dig, mapping, sequence, text
 from hyperflow.submit.fallback import check_plans, run_plans
-from hyperflow.submit.plane import connect
+from hyperflow.submit.plane import Plane, connect
 from hyperflow.submit.snapshot import JobName
 from hyperflow.submit.states import JobStatus
-from hyperflow.submit.submit_bundle import apply_bundle, deed_counts
+from hyperflow.submit.submit_bundle import apply_bundle, check_bundle, deed_counts
 from hyperflow.submit.watch import Limits
 
 
@@ -24,6 +24,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `submit`."""
     parser.add_argument("bundle", metavar="BUNDLE", help="the folder that compile wrote")
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
+    parser.add_argument(
+        "--dry-run",
+        nargs="?",
+        const="client",
+        choices=("client", "server"),
+        help="print the exact manifests and nothing else; server: ask the server strictly, without effect",
+    )
     parser.add_argument("--wait", action="store_true", help="follow until the job ends; Ctrl-C leaves it running")
     parser.add_argument("--replace", action="store_true", help="delete what is submitted of this job first")
     parser.add_argument(
@@ -47,31 +54,24 @@ def run(args: argparse.Namespace) -> int:
     bundles = [read_bundle(Path(folder)) for folder in (args.bundle, *args.fallback)]
     check_plans(bundles)
     bundle = bundles[0]
+    if args.dry_run == "client":
+        sys.stdout.write(bundle_text(bundle))
+        return 0
     plane = connect(args.context)
+    if args.dry_run:
+        findings = check_bundle(plane, bundle, replace=args.replace, on_step=_say)
+        if args.format == "json":
+            print_json({"job": bundle.job, "name": bundle.name, "accepted": True}, findings)
+        else:
+            sys.stdout.write(f"{plane.context} would take all {len(bundle.documents)} objects of {bundle.name}\n")
+        return 0
     if args.format == "table":
         _print_plan(bundle)
     if not args.yes and not _confirmed(bundle, args.context or "the current context"):
         return 0
     job = JobName(job=bundle.job, name=bundle.name, namespace=bundle.namespace)
     if args.wait or args.fallback:
-        limits = _limits(args, bundle)
-
-        seen: list[JobStatus] = []
-
-        def work(show: Callable[[JobStatus], None]) -> JobStatus:
-            def heard(status: JobStatus) -> None:
-                seen[:] = [status]
-                show(status)
-
-            return run_plans(plane, bundles, limits, replace=args.replace, on_step=_say, on_status=heard)
-
-        try:
-            status = show_while(args.format, work, job)
-        except DegradedError as error:
-            return _ended_badly(seen[-1], error, args.format)
-        if status is not None:
-            print_final(status, args.format)
-        return 0
+        return _submit_and_wait(args, plane, bundles, job)
     submission = apply_bundle(plane, bundle, replace=args.replace, on_step=_say)
     where = f" --namespace {job.namespace}" if job.namespace != "default" else ""
     following = [f"hyperflow {verb} {job.name}{where}" for verb in ("status", "logs", "delete")]
@@ -82,6 +82,26 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.write(f"submitted {job.name}: {deed_counts(submission.objects)}\n")
         sys.stdout.write("".join(f"  {command}\n" for command in following))
         print_findings(submission.findings)
+    return 0
+
+
+def _submit_and_wait(args: argparse.Namespace, plane: Plane, bundles: list[StoredBundle], job: JobName) -> int:
+    limits = _limits(args, bundles[0])
+    seen: list[JobStatus] = []
+
+    def work(show: Callable[[JobStatus], None]) -> JobStatus:
+        def heard(status: JobStatus) -> None:
+            seen[:] = [status]
+            show(status)
+
+        return run_plans(plane, bundles, limits, replace=args.replace, on_step=_say, on_status=heard)
+
+    try:
+        status = show_while(args.format, work, job)
+    except DegradedError as error:
+        return _ended_badly(seen[-1], error, args.format)
+    if status is not None:
+        print_final(status, args.format)
     return 0
 
 

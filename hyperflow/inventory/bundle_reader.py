@@ -103,6 +103,12 @@ def read_bundle(folder: Path) -> StoredBundle:
     return bundle
 
 
+def bundle_text(bundle: StoredBundle) -> str:
+    """Give the manifests as one stream of YAML documents, byte for byte as they stand in the files."""
+    files = dict.fromkeys(document.file for document in bundle.documents)
+    return "".join("---\n" + (Path(bundle.folder) / file).read_text(encoding="utf-8") for file in files)
+
+
 def _documents(folder: Path, file: str) -> list[BundleDocument]:
     found: list[BundleDocument] = []
     for document in scan_documents(str(folder / file)):

@@ -65,22 +65,43 @@ def apply_bundle(
     queue_seconds: float = QUEUE_SECONDS,
     on_step: Callable[[str], None] = lambda _step: None,
 ) -> Submission:
-    """Check the bundle against the live server, then apply it; nothing is created when a check fails."""
+    """Check the bundle against the live server, then apply it; nothing is created or replaced when a check fails."""
     job = JobName(job=bundle.job, name=bundle.name, namespace=bundle.namespace)
-    findings = check_live_schemas(plane, bundle)
-    raise_errors(findings, InfeasibleError)
-    _check_other_bundles(plane, bundle, replace=replace, on_step=on_step)
-    _check_immutable(plane, bundle, replace=replace, on_step=on_step)
-    on_step("asking the server, without effect (strict dry run)")
-    for document in bundle.documents:
-        plane.apply(document.value, dry_run=True, force=document.is_shared)
-    _check_priority_classes(plane, bundle)
+    findings = check_bundle(plane, bundle, replace=replace, on_step=on_step)
+    if replace:
+        _check_other_bundles(plane, bundle, replace=True, on_step=on_step)
+        _check_immutable(plane, bundle, replace=True, on_step=on_step)
     companions = [document for document in bundle.documents if not document.starts_pods]
     deeds = [_apply(plane, document, on_step) for document in companions]
     for queue in _queues(bundle):
         _await_open_queue(plane, queue, queue_seconds, on_step)
     deeds += [_apply(plane, document, on_step) for document in bundle.jobs]
     return Submission(job=job, objects=tuple(deeds), findings=tuple(findings))
+
+
+def check_bundle(
+    plane: Plane,
+    bundle: StoredBundle,
+    *,
+    replace: bool = False,
+    on_step: Callable[[str], None] = lambda _step: None,
+) -> list[Finding]:
+    """Ask the live server whether it would take the bundle, without effect; raises as `apply_bundle` does.
+
+    With `replace`, jobs that exist are not asked for: the server would judge a change that is never made.
+    """
+    findings = check_live_schemas(plane, bundle)
+    raise_errors(findings, InfeasibleError)
+    if not replace:
+        _check_other_bundles(plane, bundle, replace=False, on_step=on_step)
+        _check_immutable(plane, bundle, replace=False, on_step=on_step)
+    on_step("asking the server, without effect (strict dry run)")
+    for document in bundle.documents:
+        if replace and document.starts_pods and plane.get(kind_of(document.value), document.name, bundle.namespace):
+            continue
+        plane.apply(document.value, dry_run=True, force=document.is_shared)
+    _check_priority_classes(plane, bundle)
+    return findings
 
 
 def _apply(plane: Plane, document: BundleDocument, on_step: Callable[[str], None]) -> tuple[str, Deed]:

@@ -80,6 +80,18 @@ def test_submit_wait_of_a_job_that_loses_a_part_prints_its_last_state(live, fold
     assert live.names("HyperJob") == []
 
 
+def test_a_dry_run_prints_the_manifests_or_asks_the_server_and_changes_nothing(live, folder, capsys):
+    import yaml
+
+    assert main(["submit", folder, "--dry-run"]) == 0
+    kinds = [document["kind"] for document in yaml.safe_load_all(capsys.readouterr().out)]
+    assert (len(kinds), kinds[-1]) == (7, "HyperJob")
+    assert live.server.faults.requests == []
+    assert main(["submit", folder, "--dry-run=server"]) == 0
+    assert capsys.readouterr().out.startswith("plane would take all 7 objects of toy8-")
+    assert live.names("HyperJob") == []
+
+
 def test_delete_finishes_what_an_earlier_delete_left(live, folder, capsys):
     main(["submit", folder, "--yes"])
     (name,) = live.names("HyperJob")

@@ -103,6 +103,20 @@ def test_a_submitted_job_is_never_changed_in_place(live, bundle):
     assert spec["queue"] == "llm"
 
 
+def test_a_replacement_that_the_server_denies_leaves_the_old_job_running(live, bundle, second):
+    apply_bundle(live.plane, bundle)
+
+    def deny(_verb, kind, new, _old):
+        if kind.kind == "HyperJob" and new["metadata"]["name"] == second.name:
+            return refuse(403, 'admission webhook "guard.example" denied the request: no', "Forbidden")
+        return None
+
+    live.server.plane.admit = deny
+    with pytest.raises(HyperFlowError):
+        apply_bundle(live.plane, second, replace=True)
+    assert live.names("HyperJob") == [bundle.name]
+
+
 def test_replace_makes_an_unchanged_job_anew(live, bundle):
     apply_bundle(live.plane, bundle)
     store, kind = live.server.plane.store, live.server.plane.kind_named("HyperJob")
