@@ -5,8 +5,9 @@ import json
 
 import pytest
 
-from tests.kfp_cases import EXAMPLE, without_torch
+from tests.kfp_cases import EXAMPLE, without_torch, write_tiny
 from tests.kfp_golden import load
+from tests.live_plane import live_plane, queue
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("kfp") is None, reason="not tested: running pipelines on this machine, since kfp is absent"
@@ -65,3 +66,60 @@ def test_the_sweep_trains_with_the_layout_of_the_shorter_predicted_step(here):
     assert trained["predicted_step_seconds"] == pytest.approx(picked["step_seconds"])
     layout = artifacts["checkpoint"]["metadata"]
     assert (layout["tp"], layout["dp"]) == (picked["tp"], picked["dp"])
+
+
+def test_quotes_json_and_unicode_reach_the_training_as_they_left_a_component(here):
+    from kfp import dsl, local
+
+    import hyperflow.kfp_steps as hfk
+
+    script = """
+    import os, pathlib
+    if os.environ["RANK"] == "0":
+        pathlib.Path("note").write_text(os.environ["NOTE"])
+        pathlib.Path("conf").write_text(os.environ["CONF"])
+    """
+    inputs = {"note": hfk.value("env.NOTE"), "conf": hfk.value("env.CONF", dict)}
+    step = hfk.step(
+        write_tiny(here, script), inputs=inputs, backend=f"local:{here}/jobs", work_dir=str(here), poll_seconds=0.2
+    )
+    note = '{"a": "b"} say "hi" \'x\' \u00fcn\u00ef $HOME {{x}}'
+
+    @dsl.component(base_image="python:3.12")
+    def pass_on(text: str) -> str:
+        return text
+
+    @dsl.pipeline(name="quotes")
+    def pipeline():
+        step(note=pass_on(text=note).output, conf={"a": {"b": '"q"'}, "n": 3})
+
+    local.init(runner=local.SubprocessRunner(use_venv=False), pipeline_root=str(here / "pipeline"), raise_on_error=True)
+    pipeline()
+    assert (here / "note").read_text() == note
+    assert json.loads((here / "conf").read_text()) == {"a": {"b": '"q"'}, "n": 3}
+
+
+class EveryChild(dict):
+    """A script for the controllers of the plane: each child runs and completes, whatever its name."""
+
+    def get(self, name, _default=None):
+        return self.setdefault(name, ["Running", "Completed"])
+
+
+def test_i3_the_pipeline_runs_on_a_plane(here, monkeypatch):
+    from kfp import local
+
+    (here / "checkpoints").mkdir()
+    (here / "checkpoints" / "line.json").write_text('{"slope": 3.0, "layers": [3, 5]}')  # what the training would leave
+    local.init(runner=local.SubprocessRunner(use_venv=False), pipeline_root=str(here / "pipeline"), raise_on_error=True)
+    with live_plane(here, monkeypatch, members=("north", "south")) as live:
+        live.put(queue("default"))
+        live.controllers.script = EveryChild()
+        load(EXAMPLE / "pipeline.py").pipeline(
+            checkpoints=f"file://localhost{here}/checkpoints", backend="plane", poll_seconds=0.2
+        )
+        (name,) = live.names("HyperJob")
+    parameters, artifacts = outputs_of(here, "train-line")
+    assert parameters["state"] == "COMPLETED"
+    assert artifacts["checkpoint"]["metadata"]["hyperflow_bundle"] == name
+    assert outputs_of(here, "evaluate")[0]["Output"] == 3.0
