@@ -9,7 +9,6 @@ from pydantic import Field
 from hyperflow.dsl.positions import keyword_spans, user_frame
 from hyperflow.dsl.public_call import public
 from hyperflow.errors import Finding, InputError, raise_errors
-from hyperflow.inventory.fleet import load_fleet, read_fleet
 from hyperflow.spec import fleet as spec
 from hyperflow.spec.record import Record
 from hyperflow.units import gigabits_per_second
@@ -26,6 +25,8 @@ class Fleet:
 
         Raises InputError with one finding per fault; warnings and notes are told with the plan's.
         """
+        from hyperflow.inventory.fleet import load_fleet  # the readers, which a fleet by hand does not need
+
         fleet, findings = load_fleet(paths)
         return _loaded(fleet, findings)
 
@@ -35,6 +36,7 @@ class Fleet:
 
         Raises InputError with one finding per fault.
         """
+        from hyperflow.inventory.fleet import read_fleet
         from hyperflow.submit.live_inventory import KubernetesServer, fetch_objects
 
         fleet, findings = read_fleet((), live=fetch_objects(KubernetesServer(context), context))

@@ -20,7 +20,7 @@ from hyperflow.spec.launch import (
 @public("hf.megatron")
 def megatron(*, script: str = "pretrain_gpt.py", args: Mapping[str, ArgumentValue] | None = None) -> MegatronLaunch:
     """Train with a Megatron-LM script; `args` are extra flags without dashes, True for a bare flag."""
-    return MegatronLaunch(script=script, args=dict(args or {}))
+    return MegatronLaunch.model_validate({"script": script, "args": {} if args is None else args})
 
 
 @public("hf.torchtitan")
@@ -28,13 +28,13 @@ def torchtitan(
     *, config: str, module: str = "llama3", args: Mapping[str, ArgumentValue] | None = None
 ) -> TorchtitanLaunch:
     """Train with torchtitan: a model module and the name of its configuration."""
-    return TorchtitanLaunch(module=module, config=config, args=dict(args or {}))
+    return TorchtitanLaunch.model_validate({"module": module, "config": config, "args": {} if args is None else args})
 
 
 @public("hf.torchrun")
 def torchrun(script: str, args: Sequence[str] = ()) -> TorchrunLaunch:
     """Run any script under torchrun; it reads the plan from HF_* variables."""
-    return TorchrunLaunch(script=script, args=tuple(args))
+    return TorchrunLaunch.model_validate({"script": script, "args": args})
 
 
 @public("hf.function")
