@@ -10,6 +10,7 @@ from hyperflow.cli.output import print_findings, print_json, stdout_as_stderr
 from hyperflow.compiler import PASSES, Compilation, CompileOptions
 from hyperflow.dsl.discover import load_job
 from hyperflow.dsl.fleet import Fleet
+from hyperflow.errors import Finding, InputError
 from hyperflow.inventory.bundle_files import write_bundle
 from hyperflow.inventory.calibration_file import read_calibration
 from hyperflow.inventory.profile import read_profile
@@ -46,6 +47,10 @@ def add_job_arguments(parser: argparse.ArgumentParser) -> None:
 
 def compile_from(args: argparse.Namespace, stop_after: str | None = None) -> Compilation:
     """Run the passes as the arguments say."""
+    if args.templates and not args.templates.is_dir():
+        message = f"cannot read {args.templates}: not a folder"
+        hint = "give the folder that holds your templates"
+        raise InputError(Finding(code="HF101", message=message, where="--templates", hint=hint))
     fleet = Fleet.load(args.fleet) if args.fleet else None
     options = CompileOptions(
         mode=args.mode,

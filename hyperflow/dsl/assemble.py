@@ -152,7 +152,8 @@ def _wrong_values(error: ValidationError, draft: Draft) -> list[Finding]:
 
 def _wrong(path: tuple[str, ...], items: Sequence[ErrorDetails], spans: Mapping[str, SourceSpan]) -> Finding:
     """Tell a wrong value in the user's names: durations without `_seconds`, variables by their own name."""
-    part, keyword = path if len(path) == 2 else ("job", path[0])
+    whole = len(path) == 1 or path[0] in ("labels", "annotations")
+    part, keyword = ("job", path[0]) if whole else path
     keyword = keyword.removesuffix("_seconds")
     deepest = max(items, key=lambda item: len(item["loc"]))
     steps = [str(step) for step in deepest["loc"]]

@@ -7,7 +7,7 @@ from typing import Any
 
 from hyperflow.compiler import Compilation, CompileOptions, compile_job
 from hyperflow.dsl.assemble import assemble
-from hyperflow.dsl.draft import UNSET, Draft, collect, draft_of
+from hyperflow.dsl.draft import ATTRIBUTE, UNSET, Draft, collect, draft_of
 from hyperflow.dsl.overrides import apply_overrides
 from hyperflow.dsl.positions import definition_place
 from hyperflow.dsl.public_call import public
@@ -28,6 +28,7 @@ class DeclaredJob:
     def __init__(self, function: Callable[..., Any], draft: Draft) -> None:
         self._function = function
         self._draft = draft
+        setattr(self, ATTRIBUTE, draft)  # a decorator above @hf.job adds to the same draft
         self.__name__ = function.__name__
         self.__doc__ = function.__doc__
 

@@ -56,12 +56,13 @@ def _run(path: Path) -> ModuleType:
         )
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    folder, search_path = Path.cwd(), [*sys.path]
+    folder, search_path, streams = Path.cwd(), [*sys.path], (sys.stdout, sys.stderr)
     sys.path.insert(0, str(path.resolve().parent))
     try:
         with user_code("HF103", str(path), str(path), "a file that runs to its end when imported"):
             spec.loader.exec_module(module)
     finally:
         sys.path[:] = search_path
+        sys.stdout, sys.stderr = streams
         os.chdir(folder)  # the file may have gone elsewhere; the other arguments are relative to where we began
     return module

@@ -80,11 +80,13 @@ def _value(text: str) -> Any:
 
 
 def _unknown_setting(setting: str, path: str, known: set[str]) -> Finding:
+    fault = f"unknown path {path!r}" if "=" in setting else "there is no =VALUE"
     return Finding(
         code="HF118",
-        message=f"cannot set {setting!r}: unknown path {path!r}",
+        message=f"cannot set {setting!r}: {fault}",
         where=f"--set {setting}",
         got=path,
         expected="PATH=VALUE with a path such as parallel.tp",
-        hint=nearest(path, known) or "paths look like parallel.tp, job.queue, model.seq",
+        hint=(f"write {path}=VALUE" if path in known else nearest(path, known))
+        or "paths look like parallel.tp, job.queue, model.seq",
     )

@@ -103,7 +103,9 @@ def _display_name(filename: str) -> str:
 
 def definition_place(function: Callable[..., object]) -> str:
     """Give `file:line` of a function's definition."""
-    code = function.__code__
+    code = getattr(function, "__code__", None)
+    if code is None:  # a class, or another callable object
+        return getattr(function, "__name__", "@hf.job")
     return f"{_display_name(code.co_filename)}:{code.co_firstlineno}"
 
 

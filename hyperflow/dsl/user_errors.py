@@ -18,7 +18,7 @@ def user_code(code: str, subject: str, place: str, expected: str) -> Generator[N
         yield
     except HyperFlowError:
         raise
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code may raise anything
+    except (Exception, SystemExit, GeneratorExit) as error:  # noqa: BLE001 - the user's code may raise anything
         raise InputError(_user_error(code, subject, place, error, expected)) from None
 
 

@@ -18,17 +18,19 @@ def write_bundle(bundle: Bundle, directory: Path) -> None:
     not a bundle, or cannot be written.
     """
     directory = Path(os.path.abspath(directory))  # noqa: PTH100 - resolve() would follow a link that the user placed
-    if directory.exists() and not _is_replaceable(directory):
-        raise InputError(
-            Finding(
-                code="HF106",
-                message=f"{directory} holds files that are not a bundle; nothing was written",
-                where=str(directory),
-                expected=f"an empty folder, or one with {MARKER}",
-                hint="choose another folder with -o",
-            )
-        )
+    if "\0" in str(directory):
+        raise _unwritable(directory, "a null byte in the path")
     try:
+        if directory.exists() and not _is_replaceable(directory):
+            raise InputError(
+                Finding(
+                    code="HF106",
+                    message=f"{directory} holds files that are not a bundle; nothing was written",
+                    where=str(directory),
+                    expected=f"an empty folder, or one with {MARKER}",
+                    hint="choose another folder with -o",
+                )
+            )
         directory.parent.mkdir(parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
         try:
@@ -41,14 +43,18 @@ def write_bundle(bundle: Bundle, directory: Path) -> None:
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
     except OSError as error:
-        raise InputError(
-            Finding(
-                code="HF106",
-                message=f"cannot write {directory}: {error.strerror or error}",
-                where=str(directory),
-                hint="give a folder that can be written with -o",
-            )
-        ) from None
+        raise _unwritable(directory, error.strerror or str(error)) from None
+
+
+def _unwritable(directory: Path, reason: str) -> InputError:
+    return InputError(
+        Finding(
+            code="HF106",
+            message=f"cannot write {directory}: {reason}",
+            where=str(directory),
+            hint="give a folder that can be written with -o",
+        )
+    )
 
 
 def _is_replaceable(directory: Path) -> bool:

@@ -159,3 +159,65 @@ def test_notes_of_reading_a_fleet_are_among_the_findings(call, tmp_path):
     assert (by_option_code, by_code_code) == (0, 0)
     assert "HF347" in {finding["code"] for finding in by_option["findings"]}
     assert by_option["findings"] == by_code["findings"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "code"),
+    [
+        (("-o", "a" * 300), "HF106"),
+        (("-o", "a\0b"), "HF106"),
+        (("-o", "job.py"), "HF106"),
+        (("-o", "job.py/out"), "HF106"),
+        (("--templates", "nowhere"), "HF101"),
+        (("--fleet", "nowhere.yaml"), "HF101"),
+        (("--set", "parallel.tp"), "HF118"),
+        (("--set", "on.fleet=3"), "HF118"),
+        (("--set", "job.labels={a: {b: 1}}"), "HF112"),
+    ],
+)
+def test_an_argument_that_cannot_be_used_is_a_finding(call, argv, code):
+    exit_code, document, _ = call(HEAD + GOOD + BODY, *argv)
+    assert (exit_code, document["findings"][0]["code"]) == (1, code)
+
+
+def test_a_setting_without_a_value_says_so(call):
+    _, document, _ = call(HEAD + GOOD + BODY, "--set", "parallel.tp")
+    (finding,) = document["findings"]
+    assert finding["message"] == "cannot set 'parallel.tp': there is no =VALUE"
+    assert finding["hint"] == "write parallel.tp=VALUE"
+
+
+def test_a_decorated_class_is_a_finding(call):
+    code, document, _ = call(HEAD + GOOD + "class Train:\n    pass\n")
+    assert (code, document["findings"][0]["code"], document["findings"][0]["where"]) == (1, "HF115", "Train")
+
+
+def test_a_job_file_that_takes_stdout_away_does_not_take_the_result(call):
+    code, document, _ = call(HEAD + "sys.stdout = None\n" + GOOD + BODY, "--check")
+    assert (code, document["mode"]) == (0, "single")
+
+
+def test_decorators_above_the_job_count_too(call):
+    lines = GOOD.strip().splitlines()
+    text = HEAD + "\n".join([*lines[1:], lines[0]]) + "\n" + BODY
+    code, document, _ = call(text, "--check")
+    assert (code, document["mode"]) == (0, "single")
+
+
+def test_an_interrupted_compile_leaves_the_old_bundle_whole(call, tmp_path, monkeypatch):
+    call(HEAD + GOOD + BODY)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    written = Path.write_text
+
+    def interrupted(self, *args, **kwargs):
+        if self.name == "plan.json":
+            raise KeyboardInterrupt
+        return written(self, *args, **kwargs)
+
+    text = (HEAD + GOOD + BODY).replace("layers=8", "layers=4")
+    Path("job.py").write_text(text)
+    monkeypatch.setattr(Path, "write_text", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        main(["compile", "job.py"])
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
