@@ -153,7 +153,7 @@ def _wrong_values(error: ValidationError, draft: Draft) -> list[Finding]:
 def _wrong(path: tuple[str, ...], items: Sequence[ErrorDetails], spans: Mapping[str, SourceSpan]) -> Finding:
     """Tell a wrong value in the user's names: durations without `_seconds`, variables by their own name."""
     whole = len(path) == 1 or path[0] in ("labels", "annotations")
-    part, keyword = ("job", path[0]) if whole else path
+    part, keyword = ("job", path[0]) if whole else (path[0], path[-1])
     keyword = keyword.removesuffix("_seconds")
     deepest = max(items, key=lambda item: len(item["loc"]))
     steps = [str(step) for step in deepest["loc"]]

@@ -69,6 +69,7 @@ def _known_settings() -> dict[str, Any]:
             # the user writes every="20m", the record holds seconds
             duration = field.endswith("_seconds")
             known[f"{part}.{field.removesuffix('_seconds')}"] = str if duration else info.annotation
+    del known["on.fleet"]  # that is --fleet
     return known | {f"job.{field}": TrainingJob.model_fields[field].annotation for field in _JOB_FIELDS}
 
 
