@@ -34,13 +34,13 @@ class LocalBackend:
 
     def __init__(self, root: Path, work_dir: Path, say: Say) -> None:
         self._root, self._work_dir, self._say = root, work_dir, say
-        self._folder = root
+        self._started: Path | None = None
         self._shown = 0
         self._log: list[str] = []
 
     def start(self, bundle: Path, name: str) -> bool:
         """Start the bundle, or take over the job of that name, whether it runs or has ended."""
-        self._folder = self._root / name
+        self._started = self._root / name
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if _is_running(self._folder) or (self._folder / RESULT).is_file():
             return True
@@ -57,6 +57,11 @@ class LocalBackend:
             )
         assert runner.stdout is not None
         return runner.stdout.readline() != b"ready\n"
+
+    @property
+    def _folder(self) -> Path:
+        assert self._started is not None
+        return self._started
 
     def look(self) -> Observation:
         """Print new lines of the pods, then say how the job stands."""
@@ -88,7 +93,8 @@ class LocalBackend:
 
     def delete(self) -> None:
         """End the job's processes and remove its folder."""
-        _remove(self._folder)
+        if self._started is not None:
+            _remove(self._started)
 
 
 class LocalPlace:

@@ -23,24 +23,25 @@ class PlaneBackend:
 
     def __init__(self, plane: Plane, say: Say) -> None:
         self._plane, self._say = plane, say
-        self._job = JobName(job="", name="", namespace="")
+        self._job: JobName | None = None
         self._last = Observation(state="PENDING")
         self._answered = plane.clock.now()
         self._log = FirstRankLog(plane, say)
 
     def start(self, bundle: Path, name: str) -> bool:
         """Apply every object of the bundle; True when all of them were there already."""
-        submission = apply_bundle(
-            self._plane, read_bundle(bundle), on_step=lambda step: self._say(f"hyperflow: {step}")
-        )
+        stored = read_bundle(bundle)
+        # known before anything is made, so that a cancel on the way deletes what there is
+        self._job = JobName(job=stored.job, name=stored.name, namespace=stored.namespace)
+        submission = apply_bundle(self._plane, stored, on_step=self._tell)
         for finding in submission.findings:
             self._say(finding.as_text())
-        self._job = submission.job
         self._answered = self._plane.clock.now()
         return all(deed == "adopted" for _, deed in submission.objects)
 
     def look(self) -> Observation:
         """Read the job's objects once, and hand on what rank 0 has written since."""
+        assert self._job is not None
         try:
             status = judge_state(read_snapshot(self._plane, self._job))
         except RefusedError as error:
@@ -81,7 +82,11 @@ class PlaneBackend:
 
     def delete(self) -> None:
         """Delete the job with its children and companions, and wait until they are gone."""
-        delete_job(self._plane, self._job, on_step=lambda step: self._say(f"hyperflow: {step}"))
+        if self._job is not None:
+            delete_job(self._plane, self._job, on_step=self._tell)
+
+    def _tell(self, step: str) -> None:
+        self._say(f"hyperflow: {step}")
 
 
 class PlanePlace:

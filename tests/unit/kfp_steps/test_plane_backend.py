@@ -139,3 +139,20 @@ def test_a_plane_without_the_crd_is_refused_before_anything_is_made(tmp_path, mo
         assert end.value.code == 3
         assert "hyperjobs" in capsys.readouterr().out.lower()
         assert live.names("ConfigMap") == []
+
+
+def test_a_cancel_while_the_bundle_is_applied_deletes_what_there_is(run, live, monkeypatch):
+    from hyperflow.kfp_steps import train_step
+
+    told = []
+
+    def say(line):
+        told.append(line)
+        if "created Service" in line:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(train_step, "say", say)
+    code, _ = run({})
+    assert code == 143
+    assert any("created Service" in line for line in told)
+    assert left(live) == []

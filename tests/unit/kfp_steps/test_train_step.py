@@ -14,7 +14,7 @@ from hyperflow.dsl.discover import load_job
 from hyperflow.errors import InputError
 from hyperflow.kfp_steps.component_body import cleanup, discover, plan
 from hyperflow.kfp_steps.follow import FollowPolicy
-from hyperflow.kfp_steps.local_backend import LocalPlace
+from hyperflow.kfp_steps.local_backend import LocalBackend, LocalPlace
 from hyperflow.kfp_steps.pack_job import pack_job
 from hyperflow.kfp_steps.prepare import JobInputs, compiled
 from hyperflow.kfp_steps.run_names import RUN_LABEL, run_key
@@ -186,6 +186,13 @@ def wait_for_line(stream, text):
             return
         assert time.monotonic() < deadline
     pytest.fail(f"the step ended before it said {text!r}")
+
+
+def test_a_job_that_was_never_started_is_deleted_without_touching_others(tmp_path):
+    other = tmp_path / "jobs" / "other"
+    other.mkdir(parents=True)
+    LocalBackend(tmp_path / "jobs", tmp_path, print).delete()
+    assert other.is_dir()
 
 
 TASK = {
