@@ -23,7 +23,9 @@ printf 'hyperflow: node rank %s of %s, cluster %s\n' "$HF_NODE_RANK" "$HF_NNODES
 
 "$python" "$HF_LAUNCH_DIR/start_barrier.py"
 
+# The timeout ends this node when a peer is lost between the barrier and here, before the others give up at theirs.
 exec "$python" -m torch.distributed.run \
     --nnodes "$HF_NNODES" --nproc_per_node "$HF_NPROC_PER_NODE" --node_rank "$HF_NODE_RANK" \
     --master_addr "$MASTER_ADDR" --master_port "$MASTER_PORT" --max_restarts 0 \
+    --rdzv_conf "timeout=$HF_COMM_TIMEOUT_SECONDS" \
     "$@"
