@@ -64,7 +64,10 @@ def test_torchrun_gets_static_ranks_and_the_one_address(tmp_path):
     assert start == [
         *("-m", "torch.distributed.run", "--nnodes", "2", "--nproc_per_node", "8", "--node_rank", "1"),
         *("--master_addr", address, "--master_port", "29500", "--max_restarts", "0"),
+        *("--rdzv_conf", f"timeout={env['HF_COMM_TIMEOUT_SECONDS']}"),
     ]
+    # a peer lost after the barrier ends this node before the others give up at theirs
+    assert int(env["HF_COMM_TIMEOUT_SECONDS"]) < int(env["HF_RENDEZVOUS_TIMEOUT_SECONDS"])
     assert env["HF_NODE_RANK"] == "1"
     assert shown.stderr == "hyperflow: node rank 1 of 2, cluster shanghai\n"
 
