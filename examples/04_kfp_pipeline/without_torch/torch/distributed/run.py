@@ -12,7 +12,7 @@ def main():
     parser = argparse.ArgumentParser()
     for name in ("nnodes", "nproc_per_node", "node_rank"):
         parser.add_argument(f"--{name}", type=int)
-    for name in ("master_addr", "master_port", "max_restarts"):
+    for name in ("master_addr", "master_port", "max_restarts", "rdzv_conf"):
         parser.add_argument(f"--{name}")
     parser.add_argument("script", nargs=argparse.REMAINDER)
     args = parser.parse_args()
