@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hyperflow.catalog.calibration import default_calibration
 from hyperflow.errors import Finding, raise_errors
-from hyperflow.inventory.models import load_model
+from hyperflow.inventory.models import load_model, longest_sequence
 from hyperflow.ir.bundle import Bundle, BundleFile
 from hyperflow.ir.calibration import Calibration
 from hyperflow.ir.manifests import Manifests
@@ -89,7 +89,8 @@ class Compilation:
 
 def _resolve(state: Compilation) -> Compilation:
     model, findings = load_model(state.job.model, state.base)
-    resolved = resolve(state.job, model, (*state.job.findings, *findings))
+    told = (*state.job.findings, *findings, *longest_sequence(state.job.model, model, findings))
+    resolved = resolve(state.job, model, told)
     return replace(state, resolved=resolved, findings=resolved.findings)
 
 

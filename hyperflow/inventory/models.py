@@ -1,5 +1,6 @@
 """The one way to a model: by config file, by preset, or by hand."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from hyperflow.errors import Finding
@@ -28,9 +29,15 @@ def load_model(request: ModelRequest, base: Path) -> tuple[Model, tuple[Finding,
     if request.seq is not None:
         model = model.model_copy(update={"sequence_length": request.seq})
         findings = tuple(finding for finding in findings if finding.code != NO_SEQUENCE_LENGTH)
-    elif all(finding.code != NO_SEQUENCE_LENGTH for finding in findings):
-        findings = (*findings, _longest_sequence(request, model))
     return model, findings
+
+
+def longest_sequence(request: ModelRequest, model: Model, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Say (HF169) that a plan is for the model's longest sequence, where neither `seq=` nor a finding speaks of it."""
+    told = any(finding.code == NO_SEQUENCE_LENGTH for finding in findings)
+    if request.seq is not None or request.layers is not None or told:
+        return ()
+    return (_longest_sequence(request, model),)
 
 
 def _longest_sequence(request: ModelRequest, model: Model) -> Finding:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from hyperflow.errors import InputError
-from hyperflow.inventory.models import load_model
+from hyperflow.inventory.models import load_model, longest_sequence
 from hyperflow.spec.model import Attention, Experts, FeedForward, Layer, Recurrence
 from hyperflow.spec.training_job import ModelRequest
 
@@ -178,13 +178,13 @@ def test_a_model_is_named_for_its_file_or_its_folder(tmp_path):
 
 def test_a_config_without_seq_says_which_length_is_planned(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(LLAMA))
-    _, findings = load_model(ModelRequest(config="config.json"), tmp_path)
-    (note,) = [finding for finding in findings if finding.code == "HF169"]
+    request = ModelRequest(config="config.json")
+    (note,) = longest_sequence(request, *load_model(request, tmp_path))
     assert note.as_text() == (
         "note[HF169] no seq= is given: the plan is for the model's longest sequence, 512 tokens\n"
         "  --> @hf.model(config='config.json')\n"
         "  got no seq=, expected seq= of at most 512\n"
         "  hint: give the length you train with, such as seq=8192; memory and step time depend on it"
     )
-    _, findings = load_model(ModelRequest(config="config.json", seq=64), tmp_path)
-    assert all(finding.code != "HF169" for finding in findings)
+    short = ModelRequest(config="config.json", seq=64)
+    assert longest_sequence(short, *load_model(short, tmp_path)) == ()

@@ -92,13 +92,17 @@ def test_policy_selects_in_its_own_namespace():
         PropagationPolicy.model_validate(policy)
 
 
+NEWER_THAN_THE_SERVERS = {"V1ClusterTrustBundleProjection": {"user"}}
+"""Fields of client 37 that the servers of the recordings (Kubernetes 1.36) do not know and would deny."""
+
+
 def test_pod_fields_hold_those_of_the_official_client():
     names = {"V1" + name: fields for name, fields in pod_field_table().items()}
     compared = 0
     for name, fields in names.items():
         model = getattr(models, name, None)
         if model is not None:
-            missing = set(model.attribute_map.values()) - set(fields)
+            missing = set(model.attribute_map.values()) - set(fields) - NEWER_THAN_THE_SERVERS.get(name, set())
             assert not missing, f"{name} lacks {missing}"
             compared += 1
     assert compared > 80
