@@ -1,5 +1,6 @@
 """Shared by all tests: where the reference data lies, and a job file written on the spot."""
 
+import builtins
 import os
 import textwrap
 from pathlib import Path
@@ -44,6 +45,14 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("not tested: the reference data beside the checkout is absent")
     return SHARED
+
+
+@pytest.fixture(autouse=True)
+def print_stays_itself():
+    """kfp's local runner swaps `builtins.print` from several threads at once and may leave its own behind."""
+    before = builtins.print
+    yield
+    builtins.print = before
 
 
 @pytest.fixture(autouse=True)

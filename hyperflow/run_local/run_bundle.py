@@ -1,11 +1,14 @@
 """Running a compiled bundle on this machine: every pod as processes on the loopback, on the CPU."""
 
+import contextlib
 import itertools
 import os
 import random
+import signal
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 
 from hyperflow.errors import Finding, InputError
@@ -42,22 +45,44 @@ def run_bundle(bundle: LocalBundle, options: RunOptions, root: Path, say: Callab
         for child in bundle.children
     ]
     chance.shuffle(order := list(children))
-    try:
-        _drive(order, options, say)
-    finally:
-        for controller in children:
-            controller.stop()
-        for proxy in proxies.values():
-            proxy.stop()
+    with interrupts_held() as interrupted:
+        try:
+            _drive(order, options, say, interrupted)
+        finally:
+            for controller in children:
+                controller.stop()
+            for proxy in proxies.values():
+                proxy.stop()
     results = tuple(controller.result() for controller in children)
     done = all(result.phase == "Completed" for result in results)
     return RunResult(job=bundle.job, state="COMPLETED" if done else "FAILED", children=results)
 
 
-def _drive(children: list[ChildController], options: RunOptions, say: Callable[[str], None]) -> None:
+@contextlib.contextmanager
+def interrupts_held() -> Generator[threading.Event]:
+    """Turn Ctrl-C into an event that is looked at between ticks.
+
+    An interrupt in the middle of starting a process would lose it; in the middle of ending one it would leave it.
+    """
+    event = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield event
+        return
+    before = signal.signal(signal.SIGINT, lambda _number, _frame: event.set())
+    try:
+        yield event
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _drive(
+    children: list[ChildController], options: RunOptions, say: Callable[[str], None], interrupted: threading.Event
+) -> None:
     start = time.monotonic()
     kills = sorted(options.kills, key=lambda kill: kill.seconds)
     while any(child.phase not in FINAL for child in children):
+        if interrupted.is_set():
+            raise KeyboardInterrupt
         now = time.monotonic()
         if now - start > options.timeout_seconds:
             for child in children:
