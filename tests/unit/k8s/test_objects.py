@@ -92,7 +92,21 @@ def test_policy_selects_in_its_own_namespace():
         PropagationPolicy.model_validate(policy)
 
 
-NEWER_THAN_THE_SERVERS = {"V1ClusterTrustBundleProjection": {"user"}}
+NEWER_THAN_THE_SERVERS = {
+    "V1ClusterTrustBundleProjection": {"user"},
+    "V1ConfigMapVolumeSource": {"defaultUser"},
+    "V1DownwardAPIVolumeFile": {"user"},
+    "V1DownwardAPIVolumeSource": {"defaultUser"},
+    "V1EmptyDirVolumeSource": {"mode"},
+    "V1GRPCAction": {"mode"},
+    "V1HTTPGetAction": {"protocol"},
+    "V1KeyToPath": {"user"},
+    "V1PodSpec": {"evictionResponders"},
+    "V1ProjectedVolumeSource": {"defaultUser"},
+    "V1SecretVolumeSource": {"defaultUser"},
+    "V1ServiceAccountTokenProjection": {"user"},
+    "V1VolumeMount": {"bindMountOptions"},
+}
 """Fields of client 37 that the servers of the recordings (Kubernetes 1.36) do not know and would deny."""
 
 
