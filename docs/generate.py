@@ -9,7 +9,7 @@ from hyperflow.catalog.error_codes import error_codes
 
 DOCS = Path(__file__).parent
 TESTS = DOCS.parent / "tests"
-NAMED = re.compile(r"^ *def (test_([a-z]\d{1,2})_\w+)", flags=re.MULTILINE)
+NAMED = re.compile(r"^ *def (test_([a-z]\d{1,2}(?:_and_[a-z]\d{1,2})*)_\w+)", flags=re.MULTILINE)
 
 
 def errors_page() -> str:
@@ -30,8 +30,9 @@ def tests_by_row() -> dict[str, list[str]]:
     """Give row id -> `file: test name` of the tests that carry it in their name."""
     found: dict[str, list[str]] = {}
     for path in sorted(TESTS.rglob("test_*.py")):
-        for name, row in NAMED.findall(path.read_text(encoding="utf-8")):
-            found.setdefault(row.upper(), []).append(f"{path.relative_to(TESTS)}: {name}")
+        for name, rows in NAMED.findall(path.read_text(encoding="utf-8")):
+            for row in rows.split("_and_"):
+                found.setdefault(row.upper(), []).append(f"{path.relative_to(TESTS)}: {name}")
     return found
 
 
