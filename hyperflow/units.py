@@ -72,6 +72,15 @@ def format_seconds(seconds: float) -> str:
     return f"{seconds * 1e6:.1f} us"
 
 
+def format_duration(seconds: float) -> str:
+    """Print a wait as a person would say it, in whole minutes from two minutes on.
+
+    >>> format_duration(60), format_duration(1859.03)
+    ('60 s', '31 min')
+    """
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
 def format_bytes(count: float) -> str:
     """Print a size in decimal units, as network and disk sizes are quoted.
 

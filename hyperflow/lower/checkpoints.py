@@ -5,7 +5,7 @@ import math
 from hyperflow.errors import Finding
 from hyperflow.ir.plan import Plan
 from hyperflow.ir.resolved import ResolvedJob
-from hyperflow.units import format_seconds
+from hyperflow.units import format_duration
 
 EXAMPLE_WRITE_SECONDS = 60.0
 
@@ -46,13 +46,13 @@ def check_checkpoints(job: ResolvedJob, plan: Plan) -> tuple[Finding, ...]:
     if checkpoint.mtbf_seconds is None:
         return ()
     best = young_seconds(EXAMPLE_WRITE_SECONDS, checkpoint.mtbf_seconds)
-    chosen = f"every {format_seconds(checkpoint.every_seconds)}" if checkpoint.every_seconds else "no interval given"
+    chosen = f"every {format_duration(checkpoint.every_seconds)}" if checkpoint.every_seconds else "no interval given"
     return (
         Finding(
             code="HF424",
             severity="note",
             message=f"if a checkpoint takes {EXAMPLE_WRITE_SECONDS:.0f} s to write, the best interval is "
-            f"{format_seconds(best)}, about {max(1, round(best / plan.step_seconds))} steps",
+            f"{format_duration(best)}, about {max(1, round(best / plan.step_seconds))} steps",
             where="checkpoint.every",
             got=chosen,
             expected="sqrt(2 x write time x MTBF) (Young)",

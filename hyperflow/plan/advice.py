@@ -1,7 +1,7 @@
 """Warnings and notes on a plan that stands."""
 
 from hyperflow.errors import Finding
-from hyperflow.ir.plan import Plan
+from hyperflow.ir.plan import LinkLoad, Plan
 from hyperflow.plan.across import Across
 from hyperflow.plan.checks import span_of
 from hyperflow.plan.pricing import Pricer
@@ -51,22 +51,35 @@ def _fits_whole(pricer: Pricer, plan: Plan) -> list[Finding]:
 def _slow_links(pricer: Pricer, plan: Plan) -> list[Finding]:
     """B7: a link that takes longer than the stages beside it compute."""
     findings: list[Finding] = []
-    for link in plan.links:
+    for link in _slower_ways(plan):
         beside = [s.seconds_per_microbatch for s in plan.stages if s.cluster in (link.source, link.target)]
-        if link.purpose == "pp" and link.seconds_per_microbatch > min(beside):
+        taken = format_seconds(link.seconds_per_microbatch)
+        if link.seconds_per_microbatch > min(beside):
             findings.append(
                 Finding(
                     code="HF214",
                     severity="warning",
-                    message=f"the link {link.source} -> {link.target} takes longer than a stage beside it computes",
+                    message=f"the link {link.source} -> {link.target} takes {taken} per micro-batch, longer than a "
+                    "stage beside it computes",
                     where=f"{link.source} -> {link.target}",
                     span=span_of(pricer.job, "on.links", "on"),
-                    got=f"{format_seconds(link.seconds_per_microbatch)} per micro-batch",
+                    got=f"{taken} per micro-batch",
                     expected=f"less than {format_seconds(min(beside))}",
                     hint="a faster link, larger micro-batches, or more layers on the stages beside it",
                 )
             )
     return findings
+
+
+def _slower_ways(plan: Plan) -> list[LinkLoad]:
+    """Of each cut between clusters the slower direction, the forward one where both are alike."""
+    slower: dict[frozenset[str], LinkLoad] = {}
+    for link in plan.links:
+        pair = frozenset((link.source, link.target))
+        known = slower.get(pair)
+        if link.purpose == "pp" and (known is None or link.seconds_per_microbatch > known.seconds_per_microbatch):
+            slower[pair] = link
+    return list(slower.values())
 
 
 def _warmup(pricer: Pricer, candidate: Candidate, plan: Plan) -> list[Finding]:
@@ -82,7 +95,8 @@ def _warmup(pricer: Pricer, candidate: Candidate, plan: Plan) -> list[Finding]:
         Finding(
             code="HF215",
             severity="note",
-            message="Megatron keeps the standard 1F1B order and waits for the link with every micro-batch",
+            message="Megatron keeps the standard 1F1B order and waits for the link with every micro-batch: "
+            f"{format_seconds(plan.step_seconds)} a step",
             where="schedule",
             span=span_of(pricer.job, "parallel.schedule", "parallel"),
             got=f"{format_seconds(plan.step_seconds)} a step in that order",
@@ -117,7 +131,8 @@ def _crossing(pricer: Pricer, plan: Plan, across: Across | None) -> list[Finding
         Finding(
             code="HF220",
             severity="warning",
-            message="data parallelism crosses clusters with a flat all-reduce",
+            message="data parallelism crosses clusters with a flat all-reduce that keeps the link "
+            f"{format_seconds(across.flat_seconds)} a step",
             where="@hf.parallel(allreduce=)",
             span=span_of(pricer.job, "parallel.allreduce", "parallel.dp", "parallel"),
             got=f"{format_seconds(across.flat_seconds)} a step on the link",

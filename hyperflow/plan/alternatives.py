@@ -21,7 +21,7 @@ def list_alternatives(
 ) -> tuple[Alternative, ...]:
     """Give the alternatives, each priced like the chosen plan and each at most once.
 
-    `reordered` is a plan with the clusters in another order that gains less than the prediction's error, `fastest`
+    `reordered` is a plan with the clusters in another order that gains too little to be taken, `fastest`
     the fastest one where something else was preferred.
     """
     seen = {best.split.layers}
@@ -35,7 +35,7 @@ def list_alternatives(
     if fastest is not None:
         found.append(describe(pricer, fastest, "fastest", f"what prefer={pricer.job.job.on.prefer} gives up"))
     if reordered is not None:
-        reason = "in another order of clusters; the gain is within the prediction's error"
+        reason = "another order of clusters; declare them so to take it"
         names = list(dict.fromkeys(reordered.bounded.choice.sites[place].name for place in reordered.split.order))
         found.append(describe(pricer, reordered, f"order {', '.join(names)}", reason))
     clusters = list(dict.fromkeys(site.cluster for site in pricer.sites))

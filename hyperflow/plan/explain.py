@@ -3,22 +3,25 @@
 from collections.abc import Sequence
 
 from hyperflow.ir.plan import Alternative, Plan, Stage
+from hyperflow.plan.choose import ORDER_GAIN
 from hyperflow.units import format_bytes, format_seconds
 
 TIGHT_MEMORY = 0.9
 
 
-def explain_plan(plan: Plan, *, standard_seconds: float, considered: int, by: str) -> tuple[str, ...]:
+def explain_plan(
+    plan: Plan, *, standard_seconds: float, considered: int, by: str, keeps_order: bool
+) -> tuple[str, ...]:
     """Give the reasons as sentences: what paces the pipeline, what binds, and what the other plans would cost.
 
     `standard_seconds` is the step with the standard warm-up, `considered` how many choices were bounded or solved,
-    `by` who made the split.
+    `by` who made the split, `keeps_order` whether the declared order was kept against a slightly better one.
     """
     lines = [_clusters(plan), *_pace(plan), *_warmup(plan, standard_seconds), *_memory(plan.stages)]
     lines += [_compared(plan, alternative) for alternative in plan.alternatives if alternative.step_seconds is not None]
     lines += [f"{a.name} is out: {a.reason}" for a in plan.alternatives if a.step_seconds is None]
     lines += [f"{count} devices of {name} are left over" for name, count in plan.devices_left_over]
-    lines.append(_proof(plan, considered, by))
+    lines.append(_proof(plan, considered, by, keeps_order))
     return tuple(lines)
 
 
@@ -79,11 +82,14 @@ def _compared(plan: Plan, other: Alternative) -> str:
     return f"{other.name}: {much}"
 
 
-def _proof(plan: Plan, considered: int, by: str) -> str:
+def _proof(plan: Plan, considered: int, by: str, keeps_order: bool) -> str:
     optimal = plan.optimal
     if by != "solver":
         return f"the split was given by {by}; no solver ran"
     bound = format_seconds(optimal.bound_seconds)
+    of = f"of {considered} choices of degrees and stages"
+    if keeps_order:
+        of += f" in the declared order of clusters, which another must beat by {ORDER_GAIN:.0%}"
     if optimal.proven:
-        return f"proven best of {considered} choices of degrees and stages: no other goes below {bound}"
-    return f"best found of {considered} choices of degrees and stages, within {optimal.gap:.1%} of the bound {bound}"
+        return f"proven best {of}: no other goes below {bound}"
+    return f"best found {of}, within {optimal.gap:.1%} of the bound {bound}"

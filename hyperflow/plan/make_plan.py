@@ -98,7 +98,7 @@ def _optimality(ending: _Ending, started: float) -> Optimality:
         proven=proven,
         bound_seconds=step if proven else bound,
         gap=0.0 if proven else 1 - bound / step,
-        solver=solved.solver,
+        solver=solved.solver if chosen.reordered is None else f"{solved.solver} in the declared order",
         solve_seconds=time.monotonic() - started,
     )
 
@@ -121,7 +121,11 @@ def _finish(pricer: Pricer, ending: _Ending) -> Plan:
         plan = _across_instead(pricer, across, plan, context)
     check_domains(pricer.job, plan)
     why = explain_plan(
-        plan, standard_seconds=chosen.candidate.standard_step_seconds, considered=chosen.considered, by=ending.by
+        plan,
+        standard_seconds=chosen.candidate.standard_step_seconds,
+        considered=chosen.considered,
+        by=ending.by,
+        keeps_order=chosen.reordered is not None and not takes_across,
     )
     found = (*ending.findings, *fallbacks.findings, *advise(pricer, chosen.candidate, plan, across))
     return replace(plan, why=why, findings=found)
@@ -144,5 +148,5 @@ def _only_across(pricer: Pricer, across: Across, findings: list[Finding]) -> Pla
         optimal, bound_seconds=min(step, first.bound_seconds), gap=1 - min(step, first.bound_seconds) / step
     )
     plan = build_across(pricer, across, Context(alternatives=(), fallbacks=(), optimal=optimal, why=()))
-    why = explain_plan(plan, standard_seconds=plan.step_seconds, considered=1, by="solver")
+    why = explain_plan(plan, standard_seconds=plan.step_seconds, considered=1, by="solver", keeps_order=False)
     return replace(plan, why=why, findings=(*findings, *advise(pricer, first, plan, across)))

@@ -357,9 +357,9 @@ def test_h4_restart_from_step_zero_is_warned_of_and_young_interval_hinted_at():
     assert notes(two_cities(checkpoint=None, retries=0), "HF423") == []
     often = Checkpoint(to="pvc://ckpt", every_seconds=60.0, mtbf_seconds=6 * 3600.0)
     assert notes(two_cities(checkpoint=often), "HF424") == [
-        "note[HF424] if a checkpoint takes 60 s to write, the best interval is 1609.97 s, about 1435 steps\n"
+        "note[HF424] if a checkpoint takes 60 s to write, the best interval is 27 min, about 1435 steps\n"
         "  --> checkpoint.every\n"
-        "  got every 60.00 s, expected sqrt(2 x write time x MTBF) (Young)\n"
+        "  got every 60 s, expected sqrt(2 x write time x MTBF) (Young)\n"
         "  hint: measure the write time and put it into the formula"
     ]
 
