@@ -7,7 +7,7 @@ from hyperflow.errors import Finding
 from hyperflow.inventory.readers.karmada import read_cluster_object
 from hyperflow.json_tree import dig, mapping, text
 from hyperflow.spec.fleet import Cluster
-from hyperflow.submit.explain_wait import requests_of
+from hyperflow.submit.job_requests import requests_of
 from hyperflow.submit.plane import Plane
 from hyperflow.submit.server_kinds import CLUSTER
 

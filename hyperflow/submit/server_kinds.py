@@ -72,7 +72,8 @@ def _kind(kind: str) -> ServerKind:
     return ServerKind(api_version=api_version, kind=kind, plural=plural, namespaced=namespaced)
 
 
-NAMESPACE, POD, EVENT, CONFIG_MAP, SECRET = map(_kind, ("Namespace", "Pod", "Event", "ConfigMap", "Secret"))
+NAMESPACE, NODE, POD, EVENT = map(_kind, ("Namespace", "Node", "Pod", "Event"))
+CONFIG_MAP, SECRET = map(_kind, ("ConfigMap", "Secret"))
 HYPERJOB, JOB, QUEUE, POD_GROUP, HYPERNODE = map(_kind, ("HyperJob", "Job", "Queue", "PodGroup", "HyperNode"))
 BINDING, CLUSTER, PRIORITY_CLASS = map(_kind, ("ResourceBinding", "Cluster", "PriorityClass"))
 CRD, DEPLOYMENT = map(_kind, ("CustomResourceDefinition", "Deployment"))

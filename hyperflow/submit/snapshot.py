@@ -7,6 +7,8 @@ from typing import Any
 from hyperflow.errors import Finding, InputError
 from hyperflow.json_tree import dig, mapping, sequence, text
 from hyperflow.submit.plane import Plane
+from hyperflow.submit.queue_line import QueueView
+from hyperflow.submit.queue_views import read_global_view, read_member_view
 from hyperflow.submit.refusals import RefusedError
 from hyperflow.submit.server_kinds import (
     BINDING,
@@ -30,19 +32,20 @@ HYPERJOB_LABEL = "volcano.sh/hyperjob-name"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberView:
-    """What a member shows of the job's children."""
+    """What a member shows of the job's children; `line` where one of them waits for the cluster's scheduler."""
 
     jobs: tuple[Json, ...] = ()
     pod_groups: tuple[Json, ...] = ()
     pods: tuple[Json, ...] = ()
+    line: QueueView | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """One look. What could not be read is None (`queues`, `priority_classes`, `bindings`) or absent (`members`).
 
-    `bindings` are all of the namespace, so that the place in a queue can be counted. A single-cluster job has no
-    bindings and its own server is the member with the empty name.
+    `bindings` are all of the namespace; `line` is the dispatcher's, read where it holds a child back. A single-cluster
+    job has no bindings and its own server is the member with the empty name.
     """
 
     name: str
@@ -58,6 +61,7 @@ class Snapshot:
     unreadable: tuple[str, ...] = ()
     jobs_version: str = ""
     expected: tuple[str, ...] = ()
+    line: QueueView | None = None
 
     @property
     def children_selector(self) -> str:
@@ -150,7 +154,13 @@ def read_snapshot(plane: Plane, job: JobName) -> Snapshot:
         unreadable=tuple(dict.fromkeys(unreadable)),
         jobs_version=version,
         expected=() if hyperjob else tuple(_promised(plane, job)),
+        line=read_global_view(plane, job.namespace) if _is_held_back(jobs, bindings or []) else None,
     )
+
+
+def _is_held_back(jobs: list[Json], bindings: list[Json]) -> bool:
+    ours = {f"{_name(item)}-job" for item in jobs}
+    return any(_name(b) in ours and dig(b, "spec", "suspension", "scheduling") is True for b in bindings)
 
 
 def _promised(plane: Plane, job: JobName) -> list[str]:
@@ -189,10 +199,13 @@ def _member_view(plane: Plane, job: JobName, names: list[str], unreadable: list[
     ours_only = f"{BUNDLE_LABEL}={job.name}"
     pods = _optional(plane, POD, job.namespace, unreadable, where, ours_only) if jobs is not None else None
     ours = [item for item in jobs or [] if _name(item) in names]
+    groups = [g for g in groups or [] if any(_name(g).startswith(f"{name}-") for name in names)]
+    waits = any(text(dig(g, "status", "phase")) in ("", "Pending", "Inqueue") for g in groups)
     return MemberView(
         jobs=tuple(ours),
-        pod_groups=tuple(g for g in groups or [] if any(_name(g).startswith(f"{name}-") for name in names)),
+        pod_groups=tuple(groups),
         pods=tuple(pods or []),
+        line=read_member_view(plane, cluster, job.namespace) if waits else None,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from hyperflow.json_tree import dig, mapping, sequence, text
 from hyperflow.submit.explain_wait import explain_wait
+from hyperflow.submit.queue_line import QueueLine
 from hyperflow.submit.snapshot import MemberView, Snapshot
 
 State = Literal["PENDING", "QUEUED", "RUNNING", "DEGRADED", "COMPLETED", "FAILED", "UNKNOWN"]
@@ -30,7 +31,7 @@ class ChildStatus:
     total: int
     reason: str = ""
     restarts: int = 0
-    position: str = ""
+    line: QueueLine | None = None
 
     @property
     def is_waiting(self) -> bool:
@@ -66,6 +67,8 @@ class JobStatus:
                 "running": child.running,
                 "total": child.total,
                 "reason": child.reason,
+                "restarts": child.restarts,
+                "line": child.line.as_json() if child.line else None,
             }
             for child in self.children
         ]
@@ -128,9 +131,9 @@ def _child(snapshot: Snapshot, name: str, spec: Json, clusters: tuple[str, ...])
     succeeded = status.get("succeeded")
     restarts = status.get("retryCount")
     restarts = restarts if isinstance(restarts, int) else 0
-    reason, position = "", ""
+    reason, line = "", None
     if phase in _WAITING:
-        reason, position = explain_wait(snapshot, name, spec, job, binding, view)
+        reason, line = explain_wait(snapshot, name, spec, job, binding, view)
     elif phase == "Running" and running + (succeeded if isinstance(succeeded, int) else 0) < total:
         reason = (
             f"{running} of {total} pods run; the others ended and no policy answers, so the running ones wait for ever"
@@ -143,7 +146,7 @@ def _child(snapshot: Snapshot, name: str, spec: Json, clusters: tuple[str, ...])
         )
     return ChildStatus(
         name=name, cluster=cluster, phase=phase, running=running, total=total, reason=reason, restarts=restarts,
-        position=position,
+        line=line,
     )  # fmt: skip
 
 
@@ -232,7 +235,7 @@ def _living_state(children: Sequence[ChildStatus], by_phase: dict[str, list[Chil
     if len(waiting) < len(children):
         others = f"{len(children) - len(waiting)} of {len(children)} children run ({running} of {total} pods) and wait"
         return "PENDING", f"{others} at the start barrier for {first.name}: {first.reason}"
-    queued = by_phase.get("Queued", [])
+    queued = [c for c in waiting if c.phase == "Queued" or (c.line is not None and c.line.has_not_entered)]
     if queued:
         return "QUEUED", f"{queued[0].name}: {queued[0].reason}"
     return "PENDING", f"{first.name}: {first.reason}"
