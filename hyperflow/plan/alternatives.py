@@ -11,8 +11,9 @@ from hyperflow.plan.search import Candidate, SearchResult, price_candidate, sear
 from hyperflow.plan.sites import Site
 from hyperflow.units import format_gib
 
-SINGLE_WORK = 100_000
+SINGLE_WORK = 900_000
 MOST_NEIGHBOURS = 4
+WORTH_SAYING = 0.01
 SINGLE_SECONDS = 20.0
 
 
@@ -126,7 +127,9 @@ def _alone(pricer: Pricer, cluster: str, known: dict[tuple[Site, ...], SearchRes
         choice = replace(result.best.bounded.choice, sites=alone.sites)
         fluid = replace(result.best.bounded.fluid, choice=choice)
         best = replace(result.best, bounded=replace(result.best.bounded, fluid=fluid))
-        return describe(alone, best, name, f"tp{degrees.tp} pp{degrees.pp} dp{degrees.dp}")
+        gap = 1 - result.bound_seconds / result.best.step_seconds
+        doubt = f"; perhaps {gap:.0%} quicker, the search was cut off" if result.stopped and gap >= WORTH_SAYING else ""
+        return describe(alone, best, name, f"tp{degrees.tp} pp{degrees.pp} dp{degrees.dp}{doubt}")
     reason = "too few devices for the degrees" if not result.considered else "no split fits its memory"
     return Alternative(
         name=name, clusters=(cluster,), layers=(), step_seconds=None, idle_fraction=None, feasible=False, reason=reason

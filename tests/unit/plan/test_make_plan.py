@@ -1,6 +1,7 @@
 """The pass `plan` on whole jobs."""
 
 import dataclasses
+import re
 
 import pytest
 
@@ -317,3 +318,25 @@ def test_a_link_curve_replaces_bandwidth_and_latency():
     curve = link("a", "b", curve=((size / 2, 0.001), (size * 1.5, 0.003)))
     plan = make_plan(resolved(clusters, [curve], decoder(), parallel={"pp": 2}))
     assert plan.links[0].seconds_per_microbatch == pytest.approx(0.002)
+
+
+def test_the_row_of_a_cluster_alone_is_the_plan_that_this_cluster_would_get():
+    """Memory is tight on the H100s here, so that the first choices searched are not the best."""
+    model = decoder(80, hidden=8192, ffn=28672, heads=64, kv_heads=8)
+    clusters = [cluster("east", "H100", 16), cluster("west", "B200", 8)]
+    parallel = {"tp": "auto", "pp": "auto", "dp": "auto", "global_batch_size": 512}
+    plan = make_plan(resolved(clusters, [link("east", "west")], model, parallel=parallel))
+    for one in clusters:
+        alone = make_plan(resolved([one], [], model, parallel=parallel))
+        row = alternative(plan, f"{one.name} alone")
+        assert (row.step_seconds, row.layers) == (alone.step_seconds, tuple(s.layers for s in alone.stages))
+
+
+def test_the_row_of_a_cluster_alone_says_when_its_search_was_cut_off(monkeypatch):
+    monkeypatch.setattr("hyperflow.plan.alternatives.SINGLE_WORK", 1)
+    model = decoder(80, hidden=8192, ffn=28672, heads=64, kv_heads=8)
+    clusters = [cluster("east", "H100", 16), cluster("west", "B200", 8)]
+    parallel = {"tp": "auto", "pp": "auto", "dp": "auto", "global_batch_size": 512}
+    plan = make_plan(resolved(clusters, [link("east", "west")], model, parallel=parallel))
+    reason = alternative(plan, "east alone").reason
+    assert re.fullmatch(r"tp\d+ pp\d+ dp\d+; perhaps \d+% quicker, the search was cut off", reason)
