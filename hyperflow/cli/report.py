@@ -18,7 +18,9 @@ from hyperflow.report.training_log import LogMeasures, measure_log, read_steps, 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `report`."""
     parser.add_argument("bundle", metavar="BUNDLE", help="the folder that compile wrote")
-    parser.add_argument("--log", required=True, metavar="FILE", help="a log of Megatron-LM or torchtitan")
+    parser.add_argument(
+        "--log", required=True, metavar="FILE", help="a log of Megatron-LM, torchtitan, or with step_seconds"
+    )
     parser.add_argument("--submitted", type=_moment, metavar="TIME", help="when the job was submitted (UTC), for ETTR")
     parser.add_argument("--row", metavar="FILE", help="write the run as a row for hyperflow evaluate and calibrate")
 
@@ -33,7 +35,8 @@ def run(args: argparse.Namespace) -> int:
                 code="HF521",
                 message="no training steps are in the log",
                 where=args.log,
-                expected="lines `iteration N/M | ... elapsed time per iteration (ms): T` or `step: N loss: ... tps: R`",
+                expected="lines `iteration N/M | ... elapsed time per iteration (ms): T`, `step: N loss: ... tps: R` "
+                "or `step N ... step_seconds S`",
                 hint="take the log of the last pipeline stage: hyperflow logs JOB GROUP/INDEX > FILE",
             )
         )

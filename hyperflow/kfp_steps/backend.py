@@ -1,6 +1,6 @@
 """The seam between a step and the place where its job runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -43,8 +43,8 @@ class Backend(Protocol):
         """Say what the job does now; new log lines of the first rank are printed on the way."""
         ...
 
-    def log_text(self) -> str:
-        """Give the log of the first rank as far as it is known."""
+    def logs(self) -> Iterable[Iterable[str]]:
+        """Give the logs that may hold step times, by lines: the first rank's, then others as far as they are known."""
         ...
 
     def delete(self) -> None:

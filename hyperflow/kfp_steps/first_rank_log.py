@@ -39,9 +39,9 @@ class FirstRankLog:
             self._kept.append(line)
             self._say(f"[rank 0] {line}")
 
-    def text(self) -> str:
+    def lines(self) -> tuple[str, ...]:
         """Give the lines that were read, the oldest dropped where there are very many."""
-        return "\n".join(self._kept)
+        return tuple(self._kept)
 
     def _follow(self, job: JobName, follow: bool) -> None:
         try:

@@ -87,9 +87,13 @@ class LocalBackend:
             self._log.append(line)
             self._say(line)
 
-    def log_text(self) -> str:
-        """Give all lines that were printed, each with its pod in front."""
-        return "\n".join(self._log)
+    def logs(self) -> list[list[str]]:
+        """Give what each pod has printed, in the order of their first lines."""
+        by_pod: dict[str, list[str]] = {}
+        for line in self._log:
+            pod, _, said = line.partition("] ")
+            by_pod.setdefault(pod, []).append(said)
+        return list(by_pod.values())
 
     def delete(self) -> None:
         """End the job's processes and remove its folder."""

@@ -1,31 +1,19 @@
-"""What the training itself says of its speed: step times in the log of the first rank."""
+"""What the training itself says of its speed: the step lines in the logs of the job's pods."""
 
-import re
-import statistics
-from dataclasses import dataclass
+from collections.abc import Iterable
 
-_MEGATRON = re.compile(r"iteration\s+(\d+)/\s*\d+ .*?elapsed time per iteration \(ms\):\s*([0-9.]+)")
-_PLAIN = re.compile(r"\bstep[ =:]+(\d+)\b.*?\bstep_seconds[ =:]+([0-9.]+(?:e-?\d+)?)")
+from hyperflow.ir.plan import Plan
+from hyperflow.report.training_log import LogMeasures, measure_log, read_steps, with_seconds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """The median time of a step, and how many steps the log covers."""
+def measured_steps(logs: Iterable[Iterable[str]], plan: Plan) -> LogMeasures | None:
+    """Measure the first of these logs that has step lines; None where none has.
 
-    step_seconds: float
-    steps: int
-
-
-def measured_steps(log: str) -> Measured | None:
-    """Read Megatron-LM's lines, or `step N ... step_seconds X` of a script of one's own; None where there is neither.
-
-    >>> measured_steps("iteration 10/ 100 | elapsed time per iteration (ms): 512.5 |")
-    Measured(step_seconds=0.5125, steps=10)
+    Frameworks differ in the rank that writes them: torchtitan's is the first, Megatron-LM's the last.
     """
-    found = [(int(step), float(time) / 1000) for step, time in _MEGATRON.findall(log)]
-    found = found or [(int(step), float(time)) for step, time in _PLAIN.findall(log)]
-    # the first line holds compilation and warm-up
-    times = [seconds for _, seconds in found][1 if len(found) > 1 else 0 :]
-    if not times or statistics.median(times) <= 0:
-        return None
-    return Measured(step_seconds=statistics.median(times), steps=max(step for step, _ in found))
+    tokens_per_device = plan.tokens_per_second * plan.step_seconds / plan.degrees.world_size
+    for lines in logs:
+        records = with_seconds(read_steps(lines), tokens_per_device)
+        if records:
+            return measure_log(records)
+    return None

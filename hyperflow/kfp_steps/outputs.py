@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from hyperflow.ir.plan import Plan
 from hyperflow.kfp_steps.follow import Event, Outcome
-from hyperflow.kfp_steps.measured import Measured
 from hyperflow.report.plan_table import plan_lines
+from hyperflow.report.training_log import LogMeasures
 from hyperflow.units import format_seconds
 
 STATUS_SCHEMA = "hyperflow.step-status/v1"
@@ -36,11 +36,14 @@ def write_text(artifact: Artifact, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def metrics_of(plan: Plan, measured: Measured | None, outcome: Outcome | None) -> dict[str, float]:
+def metrics_of(
+    plan: Plan, measured: LogMeasures | None, outcome: Outcome | None, *, adopted: bool = False
+) -> dict[str, float]:
     """Give predicted and measured figures; what nobody measured is left out.
 
-    Measured MFU follows from the predicted one, since a step has the same FLOP. Goodput is the share of the run,
-    restarts included and queueing not, that the steps in the log account for.
+    Measured MFU follows from the predicted one, since a step has the same FLOP. Goodput and ETTR are those of
+    `hyperflow report`; where the log carries no times, goodput is over the time that the job ran, which a step that
+    took the job over has not seen.
     """
     figures = {
         "predicted_step_seconds": plan.step_seconds,
@@ -57,8 +60,12 @@ def metrics_of(plan: Plan, measured: Measured | None, outcome: Outcome | None) -
             "measured_mfu": plan.mfu * plan.step_seconds / measured.step_seconds,
             "measured_over_predicted": measured.step_seconds / plan.step_seconds,
         }
-        if outcome is not None and outcome.ran_seconds > 0:
-            figures["goodput"] = min(1.0, measured.steps * measured.step_seconds / outcome.ran_seconds)
+        goodput = measured.goodput
+        if goodput is None and outcome is not None and outcome.ran_seconds > 0 and not adopted:
+            goodput = min(1.0, measured.kept_steps * measured.step_seconds / outcome.ran_seconds)
+        ratios = {"goodput": goodput, "ettr": measured.ettr}
+        figures |= {name: ratio for name, ratio in ratios.items() if ratio is not None}
+        figures |= {"kept_steps": float(measured.kept_steps), "lost_steps": float(measured.lost_steps)}
     return {name: float(f"{value:.6g}") for name, value in figures.items()}
 
 

@@ -1,13 +1,17 @@
 """The backend that matters: a Karmada plane (or one Volcano cluster), through `hyperflow.submit`."""
 
+from collections import deque
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from hyperflow.errors import HyperFlowError
 from hyperflow.inventory.bundle_reader import read_bundle
 from hyperflow.json_tree import dig, text
 from hyperflow.kfp_steps.backend import ChildState, Observation, Say
-from hyperflow.kfp_steps.first_rank_log import FirstRankLog
+from hyperflow.kfp_steps.first_rank_log import KEPT_LINES, FirstRankLog
 from hyperflow.submit.delete_job import delete_job
 from hyperflow.submit.plane import Plane
+from hyperflow.submit.pod_logs import list_pods, read_log
 from hyperflow.submit.refusals import RETRIED, RefusedError
 from hyperflow.submit.server_kinds import HYPERJOB, JOB
 from hyperflow.submit.snapshot import BUNDLE_LABEL, JobName, read_snapshot
@@ -76,9 +80,16 @@ class PlaneBackend:
             restarts=sum(child.restarts for child in status.children),
         )
 
-    def log_text(self) -> str:
-        """Give what was read of rank 0's log."""
-        return self._log.text()
+    def logs(self) -> Iterator[Iterable[str]]:
+        """Give what was read of rank 0's log, then that of the last rank, read now."""
+        yield self._log.lines()
+        if self._job is not None:
+            try:
+                pods, _ = list_pods(self._plane, self._job)
+                if len(pods) > 1:
+                    yield deque(read_log(self._plane, pods[-1]), KEPT_LINES)
+            except HyperFlowError as error:
+                self._say(f"hyperflow: no log of the last rank: {error.findings[0].message}")
 
     def delete(self) -> None:
         """Delete the job with its children and companions, and wait until they are gone."""

@@ -102,7 +102,7 @@ def _run_train(
     show_plan(done, outputs.plan)
     with cancellable():
         outcome, adopted = _carry(runs, done, policy)
-        _leave(outputs, done, outcome, adopted, runs.log_text())
+        _leave(outputs, done, outcome, adopted, runs)
         if outcome.state != "COMPLETED" and policy.on_failure == "delete":
             say(f"hyperflow: deleting {done.needed_bundle.name} (on_failure=delete)")
             runs.delete()
@@ -126,9 +126,9 @@ def _carry(runs: Backend, done: Compilation, policy: FollowPolicy) -> tuple[Outc
         raise
 
 
-def _leave(outputs: StepOutputs, done: Compilation, outcome: Outcome, adopted: bool, log: str) -> None:
+def _leave(outputs: StepOutputs, done: Compilation, outcome: Outcome, adopted: bool, runs: Backend) -> None:
     plan, name = done.needed_plan, done.needed_bundle.name
-    figures = metrics_of(plan, measured_steps(log), outcome)
+    figures = metrics_of(plan, measured_steps(runs.logs(), plan), outcome, adopted=adopted)
     for metric, value in figures.items():
         outputs.metrics.log_metric(metric, value)
     write_text(outputs.timeline, timeline_markdown(name, plan, outcome.events, figures))

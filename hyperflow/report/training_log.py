@@ -1,4 +1,5 @@
-"""Training logs: the steps that Megatron-LM and torchtitan write, and what they say about the time that counted.
+"""Training logs: the steps that Megatron-LM, torchtitan or a script of one's own (`step N ... step_seconds S`) write,
+and what they say about the time that counted.
 
 Definitions, all over the wall time from the start (submission where given, else the first step's begin) to the last
 logged step:
@@ -19,8 +20,10 @@ from itertools import pairwise
 
 _MEGATRON = re.compile(r"iteration\s+(\d+)\s*/\s*\d+\s*\|.*?elapsed time per iteration \(ms\):\s*([\d.]+)")
 _TITAN = re.compile(r"step:\s*(\d+)\s+loss:.*?\btps:\s*([\d,.]+)")
+_PLAIN = re.compile(r"\bstep[ =:]+(\d+)\b.*?\bstep_seconds[ =:]+([\d.]+(?:e[+-]?\d+)?)")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d+))?")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_SECONDS = ((_MEGATRON, 1e-3), (_PLAIN, 1.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,15 +55,17 @@ def read_steps(lines: Iterable[str]) -> Iterator[StepRecord]:
         line = _COLOUR.sub("", raw)
         stamp = _TIME.search(line)
         at = _epoch(stamp) if stamp else None
-        found = _MEGATRON.search(line)
-        if found:
-            seconds = float(found[2]) / 1000
-            yield StepRecord(step=int(found[1]), seconds=seconds, tokens_per_second_per_device=None, at=at)
-            continue
-        found = _TITAN.search(line)
-        if found:
-            rate = float(found[2].replace(",", ""))
-            yield StepRecord(step=int(found[1]), seconds=None, tokens_per_second_per_device=rate or None, at=at)
+        for pattern, seconds_of_one in _SECONDS:
+            found = pattern.search(line)
+            if found:
+                seconds = float(found[2]) * seconds_of_one
+                yield StepRecord(step=int(found[1]), seconds=seconds, tokens_per_second_per_device=None, at=at)
+                break
+        else:
+            found = _TITAN.search(line)
+            if found:
+                rate = float(found[2].replace(",", ""))
+                yield StepRecord(step=int(found[1]), seconds=None, tokens_per_second_per_device=rate or None, at=at)
 
 
 def _epoch(stamp: re.Match[str]) -> float:

@@ -104,7 +104,8 @@ def test_a_log_without_steps_is_refused_and_one_without_times_is_noted(folder, t
     assert main(["report", folder, "--log", str(log)]) == 1
     assert capsys.readouterr().err == (
         f"error[HF521] no training steps are in the log\n  --> {log}\n"
-        "  expected lines `iteration N/M | ... elapsed time per iteration (ms): T` or `step: N loss: ... tps: R`\n"
+        "  expected lines `iteration N/M | ... elapsed time per iteration (ms): T`, `step: N loss: ... tps: R` "
+        "or `step N ... step_seconds S`\n"
         "  hint: take the log of the last pipeline stage: hyperflow logs JOB GROUP/INDEX > FILE\n"
     )
     log.write_text("iteration 1/10 | elapsed time per iteration (ms): 2000.0 |\n")

@@ -38,7 +38,7 @@ def forward():
         log.forward(JOB, runs=False, ended=False)
         return lines
 
-    call.text = log.text
+    call.lines = log.lines
     return call
 
 
@@ -47,7 +47,7 @@ def test_a_follow_that_breaks_off_goes_on_where_it_stopped(logs, forward):
     forward()
     forward()
     assert forward(ended=True) == ["[rank 0] a", "[rank 0] b", "[rank 0] c", "[rank 0] d"]
-    assert forward.text() == "a\nb\nc\nd"
+    assert forward.lines() == ("a", "b", "c", "d")
 
 
 def test_the_log_of_a_restarted_pod_is_another_one(logs, forward):

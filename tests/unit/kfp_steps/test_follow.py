@@ -5,7 +5,6 @@ import pytest
 from hyperflow.errors import UsageError
 from hyperflow.kfp_steps.backend import ChildState, Observation, open_backend, open_place
 from hyperflow.kfp_steps.follow import FollowPolicy, follow
-from hyperflow.kfp_steps.measured import Measured, measured_steps
 
 
 class Script:
@@ -98,13 +97,3 @@ def test_an_unknown_backend_is_refused():
             "  got mainframe, expected plane, local or local:DIR\n"
             '  hint: backend="local" runs the job as processes of the step'
         )
-
-
-def test_step_times_are_read_from_the_log_without_the_first_line():
-    megatron = "\n".join(
-        f" iteration {n:8}/     100 | consumed samples: 9 | elapsed time per iteration (ms): {ms} | loss: 1"
-        for n, ms in ((10, 9000.0), (20, 510.0), (30, 530.0))
-    )
-    assert measured_steps(megatron) == Measured(step_seconds=0.52, steps=30)
-    assert measured_steps("[north/0] step 1 loss 2 step_seconds 0.5\nnoise") == Measured(step_seconds=0.5, steps=1)
-    assert measured_steps("no figures here") is None
