@@ -3,11 +3,12 @@
     torchrun ... train.py [--steps N] every rank of the plan
     python train.py --single [--steps N]    the same training in one process, for comparison
 
-Both print `step N loss X` with the mean loss over the global batch. Needs torch; runs on the CPU with gloo.
+Both print `step N loss X seconds S` with the mean loss over the global batch. Needs torch; runs on the CPU with gloo.
 """
 
 import argparse
 import os
+import time
 from datetime import timedelta
 
 import torch
@@ -76,11 +77,17 @@ def loss_of(logits: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
     return nn.functional.cross_entropy(logits.reshape(-1, VOCAB), wanted.reshape(-1))
 
 
+def tell(step: int, loss: float, began: float) -> None:
+    """Print the line of one step, which took from `began` until now."""
+    print(f"step {step} loss {loss:.9f} seconds {time.perf_counter() - began:.4f}", flush=True)
+
+
 def train_single(steps: int, layers: int, batch: int, microbatches: int) -> None:
     """The unsplit run: the same micro-batches, one after the other."""
     model = build(0, layers, layers)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     for step in range(steps):
+        began = time.perf_counter()
         inputs, wanted = batch_of(step, batch)
         losses = [
             loss_of(model(x), y) for x, y in zip(inputs.chunk(microbatches), wanted.chunk(microbatches), strict=True)
@@ -89,7 +96,7 @@ def train_single(steps: int, layers: int, batch: int, microbatches: int) -> None
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        print(f"step {step} loss {loss.item():.9f}", flush=True)
+        tell(step, loss.item(), began)
 
 
 def schedule_for(stage: PipelineStage, name: str, microbatches: int, csv: str | None):
@@ -97,12 +104,22 @@ def schedule_for(stage: PipelineStage, name: str, microbatches: int, csv: str | 
     if csv:
         runtime = _PipelineScheduleRuntime([stage], microbatches, loss_fn=loss_of)
         runtime._load_csv(csv, format="compute_only")
-        return runtime
+        return ask_early(runtime)
     if name == "gpipe":
         return ScheduleGPipe(stage, microbatches, loss_fn=loss_of)
     if name in ("zb-h1", "zero-bubble"):
         return ScheduleInterleavedZeroBubble([stage], microbatches, loss_fn=loss_of)
     return Schedule1F1B(stage, microbatches, loss_fn=loss_of)
+
+
+def ask_early(runtime: _PipelineScheduleRuntime) -> _PipelineScheduleRuntime:
+    """Let each rank ask for all it will receive when a step begins.
+
+    gloo sends only what was asked for, so a late question costs one more trip over the link for each micro-batch.
+    """
+    for actions in runtime.pipeline_order_with_comms.values():
+        actions.sort(key=lambda action: action.computation_type.name not in ("RECV_F", "RECV_B"))
+    return runtime
 
 
 def train_split(steps: int, csv: str | None) -> None:
@@ -122,6 +139,7 @@ def train_split(steps: int, csv: str | None) -> None:
     optimizer = torch.optim.AdamW(part.parameters(), lr=3e-3)
     last = stage_index == pp - 1
     for step in range(steps):
+        began = time.perf_counter()
         inputs, wanted = (half.chunk(dp)[replica] for half in batch_of(step, batch))
         losses: list[torch.Tensor] = []
         optimizer.zero_grad()
@@ -135,7 +153,7 @@ def train_split(steps: int, csv: str | None) -> None:
             loss = torch.stack(losses).mean()
             dist.all_reduce(loss, group=replicas[stage_index])
             if replica == 0:
-                print(f"step {step} loss {loss.item() / dp:.9f}", flush=True)
+                tell(step, loss.item() / dp, began)
     dist.barrier()
     dist.destroy_process_group()
 
@@ -145,6 +163,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--single", action="store_true")
+    parser.add_argument("--order", default=os.environ.get("HF_SCHEDULE_FILE"), help="CSV of compute operations")
     parser.add_argument("--layers", type=int, default=8)
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--microbatches", type=int, default=8)
@@ -153,7 +172,7 @@ def main() -> None:
     if arguments.single:
         train_single(arguments.steps, arguments.layers, arguments.batch, arguments.microbatches)
     else:
-        train_split(arguments.steps, os.environ.get("HF_SCHEDULE_FILE"))
+        train_split(arguments.steps, arguments.order)
 
 
 if __name__ == "__main__":

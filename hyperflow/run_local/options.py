@@ -12,7 +12,7 @@ _KILL = re.compile(r"(?P<cluster>[^/]+)/(?P<index>\d+)@(?P<seconds>\d+(?:\.\d+)?
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kill:
-    """Kill the pod `index` of a cluster once, so many seconds after the start."""
+    """Kill the pod `index` of a cluster once, so many seconds after the start, or when it is up if that is later."""
 
     cluster: str
     index: int

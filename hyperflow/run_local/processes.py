@@ -13,7 +13,10 @@ GRACE_SECONDS = 3.0
 
 
 class PodProcess:
-    """A running container. `exit_code` is None while it runs; a signal counts as 128 + its number."""
+    """A running container. `exit_code` is None while it runs; a signal counts as 128 + its number.
+
+    `files` stay open in the process.
+    """
 
     def __init__(
         self,
@@ -21,6 +24,7 @@ class PodProcess:
         environment: Mapping[str, str],
         folder: Path,
         on_line: Callable[[str], None],
+        files: Sequence[int] = (),
     ) -> None:
         self._process = subprocess.Popen(
             list(command),
@@ -30,6 +34,7 @@ class PodProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            pass_fds=files,
         )
         self._on_line = on_line
         self._reader = threading.Thread(target=self._read, daemon=True)

@@ -1,22 +1,21 @@
 """Running a compiled bundle on this machine: every pod as processes on the loopback, on the CPU."""
 
 import contextlib
-import itertools
 import os
 import random
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 from hyperflow.errors import Finding, InputError
-from hyperflow.run_local.addresses import LOOPBACK, Addresses, choose_ports
+from hyperflow.run_local.addresses import LOOPBACK, choose_ports
 from hyperflow.run_local.child_controller import FINAL, ChildController
-from hyperflow.run_local.delay_proxy import DelayProxy
-from hyperflow.run_local.options import Delay, RunOptions, RunResult
-from hyperflow.run_local.pods import Child, LocalBundle, Pod, Service
+from hyperflow.run_local.links import open_links
+from hyperflow.run_local.options import Kill, RunOptions, RunResult
+from hyperflow.run_local.pods import Child, LocalBundle, Pod
 from hyperflow.run_local.running_pod import RunningPod
 
 TICK_SECONDS = 0.05
@@ -30,14 +29,16 @@ def run_bundle(bundle: LocalBundle, options: RunOptions, root: Path, say: Callab
     """
     _check_size(bundle, options.max_processes)
     ports = choose_ports(bundle)
-    proxies = _start_proxies(bundle, options.delays, ports)
+    for port, local in ports.items():
+        say(f"port {port} of the pods is {LOOPBACK}:{local} here")
+    links = open_links(bundle, options.delays, ports, say)
     chance = random.Random(options.seed)
     inherited = _inherited()
 
     def starter(child: Child) -> Callable[[Pod], RunningPod]:
-        addresses = Addresses(ports=_ports_for(child, ports, proxies), hosts=_hosts(bundle))
+        place = links.place_of(child.cluster)
         return lambda pod: RunningPod(
-            pod, addresses, root, options.work_dir, inherited, say, with_init=options.run_init_containers
+            pod, place, root, options.work_dir, inherited, say, with_init=options.run_init_containers
         )
 
     children = [
@@ -51,8 +52,7 @@ def run_bundle(bundle: LocalBundle, options: RunOptions, root: Path, say: Callab
         finally:
             for controller in children:
                 controller.stop()
-            for proxy in proxies.values():
-                proxy.stop()
+            links.close()
     results = tuple(controller.result() for controller in children)
     done = all(result.phase == "Completed" for result in results)
     return RunResult(job=bundle.job, state="COMPLETED" if done else "FAILED", children=results)
@@ -79,7 +79,7 @@ def _drive(
     children: list[ChildController], options: RunOptions, say: Callable[[str], None], interrupted: threading.Event
 ) -> None:
     start = time.monotonic()
-    kills = sorted(options.kills, key=lambda kill: kill.seconds)
+    kills = list(options.kills)
     while any(child.phase not in FINAL for child in children):
         if interrupted.is_set():
             raise KeyboardInterrupt
@@ -90,13 +90,21 @@ def _drive(
                     child.stop()
                     child.phase, child.reason = "Failed", f"not done after {options.timeout_seconds:g} s"
             return
-        while kills and now - start >= kills[0].seconds:
-            kill = kills.pop(0)
-            hit = [c for c in children if c.child.cluster == kill.cluster and c.kill(kill.index)]
-            say(f"killed {kill.cluster}/{kill.index}" if hit else f"nothing to kill at {kill.cluster}/{kill.index}")
+        due = [kill for kill in kills if now - start >= kill.seconds]
+        kills = [kill for kill in kills if kill not in due or not _kill(kill, children, say)]
         for child in children:
             child.tick(now)
         time.sleep(TICK_SECONDS)
+
+
+def _kill(kill: Kill, children: list[ChildController], say: Callable[[str], None]) -> bool:
+    """Kill the pod; False while it is not up yet."""
+    there = [child for child in children if child.child.cluster == kill.cluster]
+    hit = any(child.kill(kill.index) for child in there)
+    if hit or all(child.phase in FINAL for child in there):
+        say(f"{'killed' if hit else 'nothing to kill at'} {kill.cluster}/{kill.index}")
+        return True
+    return False
 
 
 def _inherited() -> dict[str, str]:
@@ -134,38 +142,3 @@ def _processes_of(pod: Pod) -> int:
     environment = dict(pod.containers[0].environment) if pod.containers else {}
     count = environment.get("HF_NPROC_PER_NODE", "1")
     return int(count) if count.isdigit() else 1
-
-
-def _start_proxies(
-    bundle: LocalBundle, delays: tuple[Delay, ...], ports: Mapping[int, int]
-) -> dict[tuple[str, int], DelayProxy]:
-    """A proxy for each (cluster that calls, Service port) whose pods stand behind a delayed link."""
-    proxies: dict[tuple[str, int], DelayProxy] = {}
-    clusters = {child.cluster for child in bundle.children}
-    for service, caller in itertools.product(bundle.services, sorted(clusters)):
-        provider = _provider(bundle, service)
-        delay = next((d for d in delays if provider and d.clusters == frozenset((caller, provider))), None)
-        for port in service.ports if delay else ():
-            assert delay is not None
-            proxy = DelayProxy(ports[port], delay.one_way_seconds)
-            proxy.start()
-            proxies[(caller, port)] = proxy
-    return proxies
-
-
-def _provider(bundle: LocalBundle, service: Service) -> str | None:
-    """The cluster of the pods that a Service selects."""
-    wanted = set(service.selector)
-    return next(
-        (child.cluster for child in bundle.children for pod in child.pods if wanted <= set(pod.labels)),
-        None,
-    )
-
-
-def _ports_for(child: Child, ports: Mapping[int, int], proxies: Mapping[tuple[str, int], DelayProxy]) -> dict[int, int]:
-    delayed = {port: proxy.port for (caller, port), proxy in proxies.items() if caller == child.cluster}
-    return {**ports, **delayed}
-
-
-def _hosts(bundle: LocalBundle) -> dict[str, str]:
-    return {host: LOOPBACK for service in bundle.services for host in service.hosts}

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from hyperflow.run_local.addresses import Addresses, command_of, environment_of, make_folders, mounted
+from hyperflow.run_local.addresses import command_of, environment_of, make_folders, mounted
+from hyperflow.run_local.links import Place
 from hyperflow.run_local.pods import Container, Pod
 from hyperflow.run_local.processes import PodProcess
 
@@ -16,7 +17,7 @@ class RunningPod:
     def __init__(
         self,
         pod: Pod,
-        addresses: Addresses,
+        place: Place,
         root: Path,
         work_dir: Path,
         inherited: Mapping[str, str],
@@ -27,7 +28,7 @@ class RunningPod:
         self.pod = pod
         self.log = root / "logs" / f"{pod.name}.log"
         self.exit_code: int | None = None
-        self._addresses, self._work_dir, self._inherited, self._say = addresses, work_dir, inherited, say
+        self._place, self._work_dir, self._inherited, self._say = place, work_dir, inherited, say
         self._folders = make_folders(pod, root / "pods" / pod.name, root / "volumes")
         self._waiting = list(pod.init_containers) if with_init else []
         self._running: list[PodProcess] = []
@@ -58,11 +59,19 @@ class RunningPod:
 
     def _spawn(self, container: Container) -> PodProcess | None:
         folders = mounted(container, self._folders)
-        command = command_of(container, self._addresses, folders)
-        environment = environment_of(container, self._addresses, folders, self._inherited)
-        place = self._work_dir / container.working_dir.lstrip("/")
+        addresses, network = self._place.addresses, self._place.namespace
+        command = command_of(container, addresses, folders)
+        inherited = {**self._inherited, **(network.variables() if network else {})}
+        environment = environment_of(container, addresses, folders, inherited)
+        inside = self._work_dir / container.working_dir.lstrip("/")
         try:
-            return PodProcess(command, environment, place if place.is_dir() else self._work_dir, self._line)
+            return PodProcess(
+                network.entered(command) if network else command,
+                environment,
+                inside if inside.is_dir() else self._work_dir,
+                self._line,
+                files=network.files if network else (),
+            )
         except OSError as error:
             self._line(f"cannot start {command[0] if command else 'a container without a command'}: {error.strerror}")
             self._end(NOT_FOUND)

@@ -51,6 +51,13 @@ def bundle(*children, policies=RESTART, retries=2, replicas=1, files=None):
     return read_local_bundle(documents(config, hyperjob))
 
 
+def hyperjob(command):
+    """A HyperJob of one pod on north that runs the command."""
+    task = {"name": "n", "template": {"spec": {"containers": [{"name": "m", "command": command}]}}}
+    jobs = [{"name": "north", "templateSpec": {"tasks": [task]}}]
+    return {"kind": "HyperJob", "metadata": {"name": "toy"}, "spec": {"replicatedJobs": jobs}}
+
+
 @pytest.fixture
 def run(tmp_path):
     lines = []
@@ -106,6 +113,28 @@ def test_a_killed_pod_restarts_its_child_which_then_completes(run):
     assert "toy-north-0-node-0 ended with exit code 137; policy: RestartJob" in lines
 
 
+def test_a_pod_that_comes_late_is_killed_when_it_is_up(run):
+    script = "if [ -e /shared/second ]; then exit 0; fi; touch /shared/second; sleep 60"
+    late = {"start_spread_seconds": 2.0, "seed": 1}
+    result, lines = run(bundle(("north", script)), kills=(Kill(cluster="north", index=0, seconds=0.0),), **late)
+    assert (result.state, result.children[0].retries, lines.count("killed north/0")) == ("COMPLETED", 1, 1)
+
+
+def test_a_pod_whose_child_has_ended_cannot_be_killed_and_that_is_said(run):
+    kill = Kill(cluster="north", index=0, seconds=1.0)
+    result, lines = run(bundle(("north", "true"), ("south", "sleep 2")), kills=(kill,))
+    assert result.state == "COMPLETED" and "nothing to kill at north/0" in lines
+
+
+def test_ports_of_the_pods_are_told_and_free_again_at_the_end(run):
+    document = {"kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": [{"port": 29500}]}}
+    child = hyperjob(["sh", "-c", "true"])
+    _, lines = run(read_local_bundle(documents(document, child)))
+    (line,) = [line for line in lines if line.startswith("port ")]
+    assert line.startswith("port 29500 of the pods is 127.0.0.1:")
+    socket.create_server(("127.0.0.1", int(line.split(":")[1].split()[0]))).close()
+
+
 def test_init_containers_run_first_and_their_failure_is_the_pods(run, tmp_path):
     document = {
         "kind": "HyperJob",
@@ -141,26 +170,7 @@ def test_init_containers_run_first_and_their_failure_is_the_pods(run, tmp_path):
 
 
 def test_a_command_that_does_not_exist_is_exit_code_127(run):
-    document = {
-        "kind": "HyperJob",
-        "metadata": {"name": "toy"},
-        "spec": {
-            "replicatedJobs": [
-                {
-                    "name": "north",
-                    "templateSpec": {
-                        "tasks": [
-                            {
-                                "name": "n",
-                                "template": {"spec": {"containers": [{"name": "m", "command": ["/no/such"]}]}},
-                            }
-                        ]
-                    },
-                }
-            ]
-        },
-    }
-    result, lines = run(read_local_bundle(documents(document)))
+    result, lines = run(read_local_bundle(documents(hyperjob(["/no/such"]))))
     assert result.children[0].pods[0].exit_code == 127
     assert "[north/0] cannot start /no/such: No such file or directory" in lines
 
