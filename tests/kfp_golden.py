@@ -10,6 +10,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 COMPONENTS = ROOT / "components" / "training"
 EXAMPLE = ROOT / "examples" / "04_kfp_pipeline"
+IMAGE = "registry.example.com/hyperflow-step:0.1.0"
+"""The name that components/deploy/Dockerfile shows; whoever uses the container form gives their own."""
 PIPELINES = ("pipeline", "sweep", "fallback")
 
 
@@ -42,10 +44,14 @@ def ir_text(made) -> str:
 
 def golden_texts() -> dict[Path, str]:
     """Give path -> text of every compiled component and pipeline of the repository."""
+    import hyperflow.kfp_steps as hfk
+
     found = {}
     for folder in sorted(COMPONENTS.iterdir()):
         if (folder / "component.py").is_file():
             found[folder / "component.yaml"] = ir_text(getattr(load(folder / "component.py"), folder.name))
+            container = hfk.component(folder.name, image=IMAGE, container=True)
+            found[folder / "container.yaml"] = ir_text(container)
     for name in PIPELINES:
         found[EXAMPLE / "compiled" / f"{name}.yaml"] = ir_text(load(EXAMPLE / f"{name}.py").pipeline)
     return found

@@ -9,21 +9,19 @@ from hyperflow.errors import Finding, InputError, UsageError
 
 
 def check_kfp_arguments(args: argparse.Namespace) -> None:
-    """Refuse (HF563) what the step would not do again when it plans, and (HF550) an installation without kfp."""
+    """Refuse (HF563) to stop early, and (HF550) an installation without kfp."""
     from hyperflow.kfp_steps.require_kfp import load_kfp
 
     load_kfp()
-    given = [f"--{name}" for name in ("templates", "calibration", "profile") if getattr(args, name)]
-    given += ["--mode"] * (args.mode != "auto")
-    if given:
+    if args.stop_after:
         raise UsageError(
             Finding(
                 code="HF563",
-                message=f"--kfp cannot be combined with {', '.join(given)}",
+                message="--kfp cannot be combined with --stop-after",
                 where="--kfp",
-                got=", ".join(given),
-                expected="none of --templates, --calibration, --profile and --mode",
-                hint="the step plans and renders again in the pipeline, and has only the declaration",
+                got=f"--stop-after {args.stop_after}",
+                expected="every pass",
+                hint="leave --stop-after out: a pipeline is written for a job that passed every pass",
             )
         )
 

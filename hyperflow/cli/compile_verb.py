@@ -4,16 +4,13 @@ import argparse
 import sys
 from pathlib import Path
 
-from hyperflow.catalog.calibration import default_calibration
 from hyperflow.cli.compile_kfp import check_kfp_arguments, pipeline_path, write_pipeline
 from hyperflow.cli.output import print_findings, print_json, stdout_as_stderr
-from hyperflow.compiler import PASSES, Compilation, CompileOptions
+from hyperflow.compiler import PASSES, Compilation
 from hyperflow.dsl.discover import load_job
 from hyperflow.dsl.fleet import Fleet
-from hyperflow.errors import Finding, InputError
+from hyperflow.dsl.options import MODES, read_options
 from hyperflow.inventory.bundle_files import write_bundle
-from hyperflow.inventory.calibration_file import read_calibration
-from hyperflow.inventory.profile import read_profile
 from hyperflow.report.dump import dump_record, tree_of
 from hyperflow.report.explain_text import explain_lines
 from hyperflow.report.plan_json import plan_document
@@ -38,7 +35,7 @@ def add_job_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what every verb takes that compiles a job file."""
     parser.add_argument("job", metavar="FILE[:NAME]", help="a Python file that declares a job")
     parser.add_argument("--fleet", type=Path, metavar="FLEET", help="use this fleet instead of the declared one")
-    parser.add_argument("--mode", choices=("auto", "hyperjob", "direct"), default="auto", help="kind of manifests")
+    parser.add_argument("--mode", choices=MODES, default="auto", help="kind of manifests")
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="such as parallel.tp=4")
     parser.add_argument("--templates", type=Path, metavar="DIR", help="your own templates")
     parser.add_argument("--calibration", type=Path, metavar="FILE", help="constants fitted by hyperflow calibrate")
@@ -47,17 +44,13 @@ def add_job_arguments(parser: argparse.ArgumentParser) -> None:
 
 def compile_from(args: argparse.Namespace, stop_after: str | None = None) -> Compilation:
     """Run the passes as the arguments say."""
-    if args.templates and not args.templates.is_dir():
-        message = f"cannot read {args.templates}: not a folder"
-        hint = "give the folder that holds your templates"
-        raise InputError(Finding(code="HF101", message=message, where="--templates", hint=hint))
     fleet = Fleet.load(args.fleet) if args.fleet else None
-    options = CompileOptions(
+    options = read_options(
         mode=args.mode,
         stop_after=stop_after,
         templates=args.templates,
-        calibration=read_calibration(args.calibration) if args.calibration else default_calibration(),
-        profile=read_profile(args.profile) if args.profile else None,
+        calibration=args.calibration,
+        profile=args.profile,
         expand=getattr(args, "expand", False),
     )
     with stdout_as_stderr():  # the job file is the user's program, stdout holds our result only

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from hyperflow.errors import Finding, HyperFlowError
 from hyperflow.inventory.fleet import load_fleet, write_fleet
@@ -13,9 +13,38 @@ from hyperflow.kfp_steps.late_values import from_struct
 from hyperflow.kfp_steps.outputs import Artifact, metrics_of, write_text
 from hyperflow.kfp_steps.prepare import JobInputs, compiled, live_fleet
 from hyperflow.kfp_steps.run_names import RUN_LABEL, run_key
-from hyperflow.kfp_steps.train_step import Metrics, StepOutputs, reported, run_train, say, show_plan, task_fields
+from hyperflow.kfp_steps.train_step import (
+    Metrics,
+    StepOutputs,
+    TrainResult,
+    reported,
+    run_train,
+    say,
+    show_plan,
+    task_fields,
+)
 
 __all__ = ["cleanup", "discover", "from_struct", "plan", "train"]
+
+
+class Discovered(NamedTuple):
+    """The output parameters of a task that reads the fleet."""
+
+    devices: int
+
+
+class Cleaned(NamedTuple):
+    """The output parameters of a task that cleans up."""
+
+    deleted_jobs: int
+
+
+class PlanResult(NamedTuple):
+    """The output parameters of a step that plans."""
+
+    feasible: bool
+    predicted_step_seconds: float
+    reason: str
 
 
 def train(
@@ -40,8 +69,8 @@ def train(
     metrics: Metrics,
     status: Artifact,
     task_config: object = None,
-) -> tuple[str, float]:
-    """Train; give the state that the job ended in and the predicted seconds of a step."""
+) -> TrainResult:
+    """Train; give the state that the job ended in, the predicted seconds of a step and where checkpoints are."""
     policy = reported(
         lambda: FollowPolicy(
             poll_seconds=poll_seconds,
@@ -73,14 +102,14 @@ def plan(
     fleet_file: str,
     plan: Artifact,
     metrics: Metrics,
-) -> tuple[bool, float, str]:
+) -> PlanResult:
     """Plan only; give whether a plan exists, the seconds of its step (0 where none does), and why not.
 
     Mistakes that have nothing to do with degrees, devices and memory end the process as in `train`.
     """
     inputs = JobInputs(packed=job, values=values, plan=plan_at, context=context, fleet_file=fleet_file)
 
-    def body() -> tuple[bool, float, str]:
+    def body() -> PlanResult:
         try:
             done = compiled(inputs)
         except HyperFlowError as error:
@@ -89,34 +118,34 @@ def plan(
             for finding in error.findings:
                 say(finding.as_text())
             write_text(plan, f"<pre>{_escaped(str(error))}</pre>")
-            return False, 0.0, error.findings[0].message
+            return PlanResult(False, 0.0, error.findings[0].message)
         show_plan(done, plan)
         for name, value in metrics_of(done.needed_plan, None, None).items():
             metrics.log_metric(name, value)
-        return True, done.needed_plan.step_seconds, ""
+        return PlanResult(True, done.needed_plan.step_seconds, "")
 
     return reported(body)
 
 
-def discover(*, context: str, sources: list[str], fleet: Artifact) -> int:
+def discover(*, context: str, sources: list[str], fleet: Artifact) -> Discovered:
     """Read the fleet, live or from files, and leave it as fleet.yaml; give the number of usable devices."""
 
-    def body() -> int:
+    def body() -> Discovered:
         found = load_fleet(sources)[0] if sources else live_fleet(context)
         write_text(fleet, write_fleet(found))
         summary = summarise_fleet(found)
         say(json.dumps(summary, indent=2, ensure_ascii=False))
-        return sum(cluster.devices_total for cluster in found.clusters)
+        return Discovered(sum(cluster.devices_total for cluster in found.clusters))
 
     return reported(body)
 
 
 def cleanup(
     *, run_id: str, backend: str, context: str, namespace: str, run_state: str, on_failure: str, on_success: str
-) -> int:
+) -> Cleaned:
     """Delete what the run has left, as its end says; give the number of jobs that were deleted."""
 
-    def body() -> int:
+    def body() -> Cleaned:
         FollowPolicy(on_failure=on_failure, on_cancel=on_success)
         choice = on_success if run_state == "SUCCEEDED" else on_failure
         place = open_place(backend, context, namespace)
@@ -127,7 +156,7 @@ def cleanup(
                 place.delete(name)
         if not names:
             say(f"hyperflow: run {run_state}: no job is left")
-        return len(names) if choice == "delete" else 0
+        return Cleaned(len(names) if choice == "delete" else 0)
 
     return reported(body)
 

@@ -45,7 +45,7 @@ TRAIN = Shape(
         "metrics": "Metrics",
         "status": "Artifact",
     },
-    results='[("state", str), ("predicted_step_seconds", float)]',
+    results='[("state", str), ("predicted_step_seconds", float), ("checkpoint_uri", str)]',
 )
 PLAN = Shape(
     body="plan",

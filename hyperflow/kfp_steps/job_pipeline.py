@@ -9,7 +9,7 @@ from typing import Any
 from hyperflow.compiler import Compilation
 from hyperflow.kfp_steps.components import cleanup, component
 from hyperflow.kfp_steps.packed_job import pack
-from hyperflow.kfp_steps.prepare import JobInputs, compiled
+from hyperflow.kfp_steps.prepare import COMPILE_TIME, JobInputs, compiled
 from hyperflow.kfp_steps.require_kfp import load_kfp
 
 
@@ -21,7 +21,7 @@ def pipeline_text(done: Compilation, *, takes_plan: bool) -> str:
     """
     kfp = load_kfp()
     assert done.job.launch is not None
-    packed = pack(done.job, done.job.launch, done.base, done.needed_plan if takes_plan else None)
+    packed = pack(done.job, done.job.launch, done.base, done.needed_plan if takes_plan else None, done.options)
     compiled(JobInputs(packed=packed, run_id="any"), stop_after="lower")  # as the step will, names of a run included
     train = component("hyperflow_train")
 
@@ -29,16 +29,18 @@ def pipeline_text(done: Compilation, *, takes_plan: bool) -> str:
         values: dict[str, Any] = {},  # noqa: B006 - kfp reads defaults from the signature
         backend: str = "plane",
         context: str = "",
+        plan_at: str = COMPILE_TIME,
         queue_timeout_seconds: float = 0.0,
         run_timeout_seconds: float = 0.0,
         on_cancel: str = "delete",
         on_failure: str = "delete",
     ) -> None:
-        where = {"backend": backend, "context": context}
-        with kfp.dsl.ExitHandler(cleanup(on_failure=on_failure, **where)):
+        where: dict[str, Any] = {"backend": backend, "context": context}
+        with kfp.dsl.ExitHandler(cleanup(on_failure=on_failure, namespace=done.job.namespace, **where)):
             task = train(
                 job=packed,
                 values=values,
+                plan_at=plan_at,
                 run_id=kfp.dsl.PIPELINE_JOB_ID_PLACEHOLDER,
                 queue_timeout_seconds=queue_timeout_seconds,
                 run_timeout_seconds=run_timeout_seconds,

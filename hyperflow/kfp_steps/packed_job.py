@@ -13,12 +13,14 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from hyperflow.compiler import CompileOptions
 from hyperflow.dsl.declared_job import DeclaredJob
 from hyperflow.dsl.draft import Draft
 from hyperflow.errors import Finding, InputError
 from hyperflow.inventory.documents import read_text
 from hyperflow.ir.plan import Plan
 from hyperflow.json_tree import mapping, sequence, text
+from hyperflow.kfp_steps.packed_options import pack_options, unpack_options
 from hyperflow.report.plan_json import plan_document
 from hyperflow.spec.fleet import Fleet
 from hyperflow.spec.launch import Launch
@@ -32,11 +34,14 @@ _JOB_FIELDS = ("name", "image", "queue", "priority", "namespace", "retries", "la
 _PARTS = ("model", "data", "parallel", "topology", "checkpoint", "guard", "env")
 
 
-def pack(job: TrainingJob, launch: Launch, base: Path, plan: Plan | None) -> dict[str, Any]:
+def pack(
+    job: TrainingJob, launch: Launch, base: Path, plan: Plan | None, options: CompileOptions | None = None
+) -> dict[str, Any]:
     """Give the job as a JSON object; the model's config file travels inside, `base` is where its path starts.
 
-    `plan` is given for a function that took it: its entry point then holds for that plan only. Raises InputError:
-    HF551 for a split policy that is a function, HF552 when the job is too large for a task's input.
+    `plan` is given for a function that took it: its entry point then holds for that plan only. Mode, calibration,
+    profile and templates of the options travel inside too. Raises InputError: HF551 for a split policy that is a
+    function, HF552 when the job is too large for a task's input.
     """
     if callable(job.parallel.policy):
         raise InputError(
@@ -55,6 +60,7 @@ def pack(job: TrainingJob, launch: Launch, base: Path, plan: Plan | None) -> dic
         "launch": launch.model_dump(mode="json"),
         "follows": choices_of(plan) if plan else None,
         "config": None,
+        "options": pack_options(options or CompileOptions()),
     }
     if job.model.config is not None:
         content["config"] = read_text(base / job.model.config)
@@ -68,7 +74,7 @@ def pack(job: TrainingJob, launch: Launch, base: Path, plan: Plan | None) -> dic
                 where="hyperflow.kfp_steps.step",
                 got=f"{len(data)} bytes",
                 expected=f"at most {MAX_BYTES}",
-                hint='read the fleet in the step with plan="runtime", or name fewer clusters',
+                hint='read the fleet in the step with plan="runtime", name fewer clusters, or give fewer templates',
             )
         )
     return {"schema": SCHEMA, "name": job.name, "data": data}
@@ -108,6 +114,17 @@ def unpack(content: Mapping[str, Any], folder: Path, fleet: Fleet | None = None)
 
     # the pass that plans knows the framework only where the entry point did not wait for the plan
     return DeclaredJob(entry_of if content.get("follows") else entry, draft)
+
+
+def options_of(content: Mapping[str, Any], folder: Path) -> CompileOptions:
+    """Give the compile options of an opened pack; its templates are written into `folder`.
+
+    Raises InputError (HF553) for anything that `pack` has not made.
+    """
+    try:
+        return unpack_options(mapping(content.get("options")), folder)
+    except ValidationError as error:
+        raise InputError(_not_packed(str(error).splitlines()[0])) from None
 
 
 def _draft(job: dict[str, Any], fleet: Fleet | None) -> Draft:

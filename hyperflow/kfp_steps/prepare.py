@@ -2,17 +2,17 @@
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from hyperflow.compiler import Compilation, CompileOptions
+from hyperflow.compiler import Compilation
 from hyperflow.dsl.declared_job import DeclaredJob
 from hyperflow.errors import Finding, InputError, UsageError
 from hyperflow.inventory.fleet import load_fleet, read_fleet
 from hyperflow.json_tree import is_mapping, mapping, sequence, text
 from hyperflow.kfp_steps.late_values import NODES, bind, limit_nodes
-from hyperflow.kfp_steps.packed_job import choices_of, open_packed, unpack
+from hyperflow.kfp_steps.packed_job import choices_of, open_packed, options_of, unpack
 from hyperflow.kfp_steps.run_names import RUN_LABEL, name_in_run, run_key
 from hyperflow.kfp_steps.task_settings import patches_of
 from hyperflow.spec.fleet import Fleet
@@ -50,13 +50,14 @@ def compiled(inputs: JobInputs, stop_after: str | None = None) -> Compilation:
 def _compiled(inputs: JobInputs, folder: Path, stop_after: str | None) -> Compilation:
     fleet = _fleet(inputs)
     content = open_packed(inputs.packed)
+    options = options_of(content, folder)
     job = _bound(inputs, content, folder, fleet)
-    patches = patches_of(inputs.task, job)
+    patches = patches_of(inputs.task, job, options)
     if patches:
         declared = mapping(content.get("job"))
         patched = {**declared, "patches": [*sequence(declared.get("patches")), *patches]}
         job = _bound(inputs, {**content, "job": patched}, folder, fleet)
-    done = job.compilation(CompileOptions(stop_after=stop_after))
+    done = job.compilation(replace(options, stop_after=stop_after))
     _check_follows(content, done)
     return done
 

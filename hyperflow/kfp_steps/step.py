@@ -2,17 +2,22 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from hyperflow.dsl.declared_job import DeclaredJob
+from hyperflow.dsl.options import MODES
 from hyperflow.errors import Finding, UsageError
 from hyperflow.kfp_steps.component_source import PLAN, TAKEN, TRAIN, Shape, component_function
 from hyperflow.kfp_steps.components import settings
+from hyperflow.kfp_steps.container_form import container_form
 from hyperflow.kfp_steps.inputs import LateInput, check_inputs
 from hyperflow.kfp_steps.pack_job import pack_job
 from hyperflow.kfp_steps.prepare import COMPILE_TIME, RUN_TIME
 from hyperflow.kfp_steps.require_kfp import load_kfp
 
+COMPILED = ("mode", "calibration", "profile", "templates")
+"""Options of the compiler, which travel with the job."""
 PASSED_ON = {
     "resources": "RESOURCES",
     "env": "ENV",
@@ -43,6 +48,15 @@ class Step:
         return task.set_display_name(self._display_name)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packaging:
+    """How a step's pod comes to HyperFlow."""
+
+    image: str | None
+    packages: Sequence[str] | None
+    container: bool
+
+
 def step(
     train: DeclaredJob,
     *,
@@ -51,6 +65,7 @@ def step(
     pass_on: Sequence[str] = (),
     image: str | None = None,
     packages: Sequence[str] | None = None,
+    container: bool = False,
     **options: object,
 ) -> Step:
     """Make a step of the job.
@@ -59,11 +74,15 @@ def step(
     that mistakes show when the pipeline is compiled, and again in the step with the late values) or `runtime` (the
     step reads the live fleet). `pass_on` lists settings of the task that go to the training pods instead of the
     step's own: env, volumes, tolerations, node_selector, affinity, resources. `image` is an image that has HyperFlow,
-    so that nothing is installed in the pod; otherwise `packages` are. `options` replace the defaults of the
-    component's other inputs, such as backend, on_cancel and queue_timeout_seconds; a call may replace them again.
-    Raises HyperFlowError for everything that is wrong already.
+    so that nothing is installed in the pod; otherwise `packages` are. With `container` the image needs no kfp either.
+
+    `options` replace the defaults of the component's other inputs, such as backend, on_cancel and
+    queue_timeout_seconds; a call may replace them again. Among them are also mode, calibration, profile and templates
+    as for the compile verb; what their files hold travels with the job. Raises HyperFlowError for everything that is
+    wrong already.
     """
-    return _made(TRAIN, train, dict(inputs or {}), plan, pass_on, settings(image, packages), options)
+    packaging = Packaging(image=image, packages=packages, container=container)
+    return _made(TRAIN, train, dict(inputs or {}), plan, pass_on, packaging, options)
 
 
 def plan_step(
@@ -73,6 +92,7 @@ def plan_step(
     plan: str = COMPILE_TIME,
     image: str | None = None,
     packages: Sequence[str] | None = None,
+    container: bool = False,
     **options: object,
 ) -> Step:
     """Make a step that plans the job and runs nothing; arguments as for `step`.
@@ -80,7 +100,8 @@ def plan_step(
     Its tasks output `feasible`, `predicted_step_seconds`, `reason`, and the page `plan`. A job without a plan does
     not fail the task, so that a pipeline can branch on it.
     """
-    return _made(PLAN, train, dict(inputs or {}), plan, (), settings(image, packages), options)
+    packaging = Packaging(image=image, packages=packages, container=container)
+    return _made(PLAN, train, dict(inputs or {}), plan, (), packaging, options)
 
 
 def _made(
@@ -89,25 +110,43 @@ def _made(
     late: dict[str, LateInput],
     plan: str,
     pass_on: Sequence[str],
-    image_settings: dict[str, Any],
-    options: Mapping[str, object],
+    packaging: Packaging,
+    options: Mapping[str, Any],
 ) -> Step:
     dsl = load_kfp().dsl
     _check_options(shape, plan, pass_on, options)
+    if packaging.container and pass_on:
+        raise UsageError(
+            Finding(
+                code="HF564",
+                message="kfp passes the settings of a task on to lightweight components only",
+                where="step(pass_on)",
+                got=", ".join(pass_on),
+                expected="no pass_on with container=True",
+                hint="leave container out, or set these in the job's decorators",
+            )
+        )
     check_inputs(train, late, TAKEN)
-    packed = pack_job(train, plan=plan)
+    chosen = {name: value for name, value in options.items() if name in COMPILED}
+    packed = pack_job(train, plan=plan, **chosen)
     name = re.sub(r"\W", "_", f"{shape.body}_{train.name}")
-    defaults = {"plan_at": plan, **options}
+    defaults = {"plan_at": plan, **{name: value for name, value in options.items() if name not in COMPILED}}
     function = component_function(shape, name, late, defaults, with_task_config=bool(pass_on))
     fields = [getattr(dsl.TaskConfigField, PASSED_ON[setting]) for setting in pass_on]
+    image_settings = settings(packaging.image, packaging.packages)
     component = dsl.component(function, **image_settings, task_config_passthroughs=fields or None)
+    if packaging.container:
+        bound = {name: item.target for name, item in late.items()}
+        component = container_form(component, shape.body, bound, packaging.image)
     return Step(packed, component, f"{shape.body} {train.name}", named_by_run="run_id" in shape.options)
 
 
 def _check_options(shape: Shape, plan: str, pass_on: Sequence[str], options: Mapping[str, object]) -> None:
-    allowed = set(shape.options) - {"run_id", "plan_at"}
+    allowed = {*shape.options, *COMPILED} - {"run_id", "plan_at"}
     wrong = [("plan", plan, (COMPILE_TIME, RUN_TIME))] if plan not in (COMPILE_TIME, RUN_TIME) else []
     wrong += [("pass_on", setting, tuple(PASSED_ON)) for setting in pass_on if setting not in PASSED_ON]
+    mode = options.get("mode", MODES[0])
+    wrong += [("mode", mode, MODES)] if mode not in MODES else []
     wrong += [("options", name, tuple(sorted(allowed))) for name in options if name not in allowed]
     if wrong:
         raise UsageError(

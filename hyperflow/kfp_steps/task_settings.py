@@ -1,6 +1,7 @@
 """Settings of the Kubeflow task that go on to the training pods: `dsl.TaskConfig` as values and patches of the job."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from hyperflow.compiler import CompileOptions
@@ -16,7 +17,7 @@ _LISTS = {
 }
 
 
-def patches_of(task: Mapping[str, Any], job: DeclaredJob) -> list[dict[str, Any]]:
+def patches_of(task: Mapping[str, Any], job: DeclaredJob, options: CompileOptions) -> list[dict[str, Any]]:
     """Give the patches that add a task's settings to every training pod of the job.
 
     `task` holds the fields of dsl.TaskConfig that are set. What the plan decides stays: device counts in `resources`
@@ -27,7 +28,7 @@ def patches_of(task: Mapping[str, Any], job: DeclaredJob) -> list[dict[str, Any]
         return []
     patches: list[dict[str, Any]] = []
     findings: list[Finding] = []
-    for cluster, pod in _pods(job).items():
+    for cluster, pod in _pods(job, options).items():
         container = mapping(sequence(pod.get("containers"))[0])
         for name, (path, inside, field) in _LISTS.items():
             existing = sequence((container if inside else pod).get(field))
@@ -47,9 +48,9 @@ def patches_of(task: Mapping[str, Any], job: DeclaredJob) -> list[dict[str, Any]
     return patches
 
 
-def _pods(job: DeclaredJob) -> dict[str, dict[str, Any]]:
+def _pods(job: DeclaredJob, options: CompileOptions) -> dict[str, dict[str, Any]]:
     """Pod specs by cluster, as they would be without the task's settings."""
-    made = job.compilation(CompileOptions(stop_after="lower")).needed_manifests
+    made = job.compilation(replace(options, stop_after="lower")).needed_manifests
     clusters = {child.name: child.cluster for child in made.children}
     specs: dict[str, Any] = {}
     for item in made.objects:

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from hyperflow.compiler import Compilation
 from hyperflow.errors import DegradedError, Finding, HyperFlowError
@@ -14,7 +14,15 @@ from hyperflow.inventory.bundle_files import write_bundle
 from hyperflow.kfp_steps.backend import Backend, open_backend
 from hyperflow.kfp_steps.follow import Cancelled, FollowPolicy, Outcome, cancellable, follow
 from hyperflow.kfp_steps.measured import measured_steps
-from hyperflow.kfp_steps.outputs import NEXT, Artifact, metrics_of, status_text, timeline_markdown, write_text
+from hyperflow.kfp_steps.outputs import (
+    NEXT,
+    Artifact,
+    metrics_of,
+    point_to,
+    status_text,
+    timeline_markdown,
+    write_text,
+)
 from hyperflow.kfp_steps.prepare import JobInputs, compiled
 from hyperflow.report.plan_table import plan_lines
 
@@ -40,6 +48,14 @@ class StepOutputs:
     metrics: Metrics
 
 
+class TrainResult(NamedTuple):
+    """The output parameters of a step that trains."""
+
+    state: str
+    predicted_step_seconds: float
+    checkpoint_uri: str
+
+
 def run_train(
     inputs: JobInputs,
     policy: FollowPolicy,
@@ -48,8 +64,8 @@ def run_train(
     backend: str = "plane",
     work_dir: str = "",
     must_complete: bool = True,
-) -> tuple[str, float]:
-    """Run the job to its end; give its state and the predicted seconds of a step.
+) -> TrainResult:
+    """Run the job to its end; give its state, the predicted seconds of a step and where checkpoints are.
 
     A job that does not complete ends the process with exit code 5, unless `must_complete` is False. SIGTERM ends it
     with 143 after `on_cancel` was followed. A user's mistake prints its findings and ends with the exit code that
@@ -93,7 +109,7 @@ def show_plan(done: Compilation, plan: Artifact) -> None:
 
 def _run_train(
     inputs: JobInputs, policy: FollowPolicy, outputs: StepOutputs, target: str, work_dir: str, must_complete: bool
-) -> tuple[str, float]:
+) -> TrainResult:
     runs = open_backend(target, inputs.context, work_dir, say)
     done = compiled(inputs)
     policy = dataclasses.replace(
@@ -108,7 +124,8 @@ def _run_train(
             runs.delete()
     if outcome.state != "COMPLETED" and must_complete:
         raise DegradedError(_failure(done.needed_bundle.name, outcome))
-    return outcome.state, done.needed_plan.step_seconds
+    uri = done.job.checkpoint.to if done.job.checkpoint is not None else ""
+    return TrainResult(outcome.state, done.needed_plan.step_seconds, uri)
 
 
 def _carry(runs: Backend, done: Compilation, policy: FollowPolicy) -> tuple[Outcome, bool]:
@@ -134,7 +151,7 @@ def _leave(outputs: StepOutputs, done: Compilation, outcome: Outcome, adopted: b
     write_text(outputs.timeline, timeline_markdown(name, plan, outcome.events, figures))
     write_text(outputs.status, status_text(name, adopted, outcome, figures))
     if done.job.checkpoint is not None:
-        outputs.checkpoint.uri = done.job.checkpoint.to
+        point_to(outputs.checkpoint, done.job.checkpoint.to)
     outputs.checkpoint.metadata.update(_origin(done))
 
 

@@ -1,5 +1,7 @@
 """Delete the jobs that a pipeline run has left; the exit task of a dsl.ExitHandler."""
 
+from typing import NamedTuple
+
 from kfp import dsl
 
 
@@ -12,7 +14,7 @@ def hyperflow_cleanup(
     namespace: str = "default",
     on_failure: str = "delete",
     on_success: str = "keep",
-) -> int:
+) -> NamedTuple("Outputs", [("deleted_jobs", int)]):
     """Delete or keep the jobs of a run by the way it ended; give the number of deleted jobs.
 
     Args:

@@ -1,5 +1,7 @@
 """Read the fleet that jobs can run on."""
 
+from typing import NamedTuple
+
 from kfp import dsl
 
 
@@ -8,7 +10,7 @@ def hyperflow_discover(
     fleet: dsl.Output[dsl.Artifact],
     context: str = "",
     sources: list = [],  # noqa: B006 - kfp reads defaults from the signature
-) -> int:
+) -> NamedTuple("Outputs", [("devices", int)]):
     """Read clusters, devices and topology from a live plane, or from files; give the number of usable devices.
 
     Args:

@@ -26,7 +26,7 @@ def hyperflow_train(
     on_cancel: str = "delete",
     on_failure: str = "delete",
     must_complete: bool = True,
-) -> NamedTuple("Outputs", [("state", str), ("predicted_step_seconds", float)]):
+) -> NamedTuple("Outputs", [("state", str), ("predicted_step_seconds", float), ("checkpoint_uri", str)]):
     """Plan, submit (or take over) and follow a training job; fail with it.
 
     Args:
@@ -44,7 +44,7 @@ def hyperflow_train(
         on_cancel: delete or keep the job when the step is cancelled.
         on_failure: delete or keep the job when it does not complete.
         must_complete: Whether the task fails with the job; otherwise `state` says how it ended.
-        checkpoint: The checkpoint; its URI is the job's checkpoint.to.
+        checkpoint: The checkpoint; its metadata `checkpoint_uri` is the job's checkpoint.to.
         plan: The plan as a page.
         timeline: What the job did and what it waited for.
         metrics: Predicted and measured figures.

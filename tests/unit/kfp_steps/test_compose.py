@@ -12,6 +12,7 @@ from kfp import dsl  # noqa: E402
 
 import hyperflow.kfp_steps as hfk  # noqa: E402
 from hyperflow.errors import HyperFlowError, InputError, UsageError  # noqa: E402
+from hyperflow.kfp_steps.prepare import JobInputs, compiled  # noqa: E402
 from tests import kfp_golden  # noqa: E402
 from tests.kfp_cases import EXAMPLE, ROOT, write_tiny  # noqa: E402
 
@@ -163,10 +164,24 @@ def test_unknown_options_are_refused(job):
         "  hint: see docs/kfp.md",
         "error[HF562] a step has no options 'on_cancle'\n"
         "  --> step(options)\n"
-        "  got 'on_cancle', expected one of backend, context, fleet_file, must_complete, on_cancel, on_failure, "
-        "poll_seconds, queue_timeout_seconds, run_timeout_seconds, work_dir\n"
+        "  got 'on_cancle', expected one of backend, calibration, context, fleet_file, mode, must_complete, on_cancel, "
+        "on_failure, poll_seconds, profile, queue_timeout_seconds, run_timeout_seconds, templates, work_dir\n"
         "  hint: see docs/kfp.md",
     ]
+
+
+def test_an_unknown_mode_is_refused(job):
+    assert refusals(UsageError, lambda: hfk.step(job, mode="sideways")) == [
+        "error[HF562] a step has no mode 'sideways'\n"
+        "  --> step(mode)\n  got 'sideways', expected one of auto, hyperjob, direct\n  hint: see docs/kfp.md"
+    ]
+
+
+def test_a_step_compiles_in_the_mode_it_was_given(job):
+    step = hfk.step(job, mode="direct")
+    done = compiled(JobInputs(packed=step.packed), stop_after="lower")
+    kinds = [item.kind_name for item in done.needed_manifests.objects]
+    assert (kinds.count("Job"), kinds.count("HyperJob")) == (2, 0)
 
 
 def test_unknown_targets_are_refused(job):

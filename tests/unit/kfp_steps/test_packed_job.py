@@ -81,7 +81,7 @@ def test_a_declaration_too_large_for_an_argument_is_refused(tmp_path):
         "error[HF552] job 'tiny' is too large to travel as the input of a task\n"
         "  --> hyperflow.kfp_steps.step\n"
         f"  got {size} bytes, expected at most 98304\n"
-        '  hint: read the fleet in the step with plan="runtime", or name fewer clusters'
+        '  hint: read the fleet in the step with plan="runtime", name fewer clusters, or give fewer templates'
     )
 
 

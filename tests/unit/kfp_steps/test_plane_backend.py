@@ -54,14 +54,14 @@ BOTH_COMPLETE = {"north": ["Running", "Completed"], "south": ["Running", "Comple
 
 
 def test_i3_a_job_on_a_plane_is_followed_to_its_end_and_adopted_by_a_retry(run, live):
-    (state, _), outputs = run(BOTH_COMPLETE)
+    (state, *_), outputs = run(BOTH_COMPLETE)
     first = json.loads(outputs.status.text)
     assert (state, first["job"], first["adopted"]) == ("COMPLETED", run.job, False)
     assert [(child["cluster"], child["phase"]) for child in first["children"]] == [
         ("north", "Completed"),
         ("south", "Completed"),
     ]
-    (state, _), outputs = run(BOTH_COMPLETE)
+    (state, *_), outputs = run(BOTH_COMPLETE)
     assert (state, json.loads(outputs.status.text)["adopted"]) == ("COMPLETED", True)
     assert live.names("HyperJob") == [run.job]
 
@@ -86,7 +86,7 @@ def test_i3_a_degraded_job_fails_the_step_at_the_first_look_and_leaves_nothing(r
 
 def test_the_step_says_why_the_job_waits_and_gives_up_in_time(run, live, capsys):
     live.controllers.hold_queue |= {f"{run.job}-north-0", f"{run.job}-south-0"}
-    (state, _), outputs = run(must_complete=False, queue_timeout_seconds=0.5)
+    (state, *_), outputs = run(must_complete=False, queue_timeout_seconds=0.5)
     status = json.loads(outputs.status.text)
     waited = [event for event in status["events"] if event["state"] == "QUEUED"]
     assert state == "TIMED_OUT"
@@ -110,15 +110,15 @@ def test_the_cleanup_finds_the_jobs_of_its_run_by_label(run, live):
     run({"north": ["Running", "Failed"], "south": ["Running"]}, on_failure="keep")
     rest = {"backend": "plane", "context": "", "run_state": "FAILED", "on_failure": "delete", "on_success": "keep"}
     assert live.names("HyperJob") == [run.job]
-    assert cleanup(run_id="another", namespace="default", **rest) == 0
-    assert cleanup(run_id="run-1", namespace="default", **rest) == 1
+    assert cleanup(run_id="another", namespace="default", **rest).deleted_jobs == 0
+    assert cleanup(run_id="run-1", namespace="default", **rest).deleted_jobs == 1
     assert left(live) == []
 
 
 def test_a_job_that_somebody_deletes_ends_the_step(run, live):
     timer = threading.Timer(2.0, cleanup_now, ("run-1",))
     timer.start()
-    (state, _), outputs = run({}, must_complete=False)
+    (state, *_), outputs = run({}, must_complete=False)
     timer.join()
     assert (state, json.loads(outputs.status.text)["reason"]) == ("FAILED", "somebody deleted the job")
 

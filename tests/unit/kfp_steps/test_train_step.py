@@ -15,6 +15,7 @@ from hyperflow.errors import InputError
 from hyperflow.kfp_steps.component_body import cleanup, discover, plan
 from hyperflow.kfp_steps.follow import FollowPolicy
 from hyperflow.kfp_steps.local_backend import LocalBackend, LocalPlace
+from hyperflow.kfp_steps.outputs import point_to
 from hyperflow.kfp_steps.pack_job import pack_job
 from hyperflow.kfp_steps.prepare import JobInputs, compiled
 from hyperflow.kfp_steps.run_names import RUN_LABEL, run_key
@@ -52,12 +53,12 @@ def run(tmp_path, monkeypatch):
 
 
 def test_i3_a_job_that_completes_leaves_all_outputs(run, tmp_path, capfd):
-    (state, seconds), outputs = run(WORKS)
+    (state, seconds, uri), outputs = run(WORKS)
     assert state == "COMPLETED"
     printed = capfd.readouterr().out
     assert f"[north/0] rank 0 says {NASTY}" in printed
     assert f"[south/0] rank 1 says {NASTY}" in printed
-    assert outputs.checkpoint.uri == "s3://checkpoints/tiny"
+    assert outputs.checkpoint.uri == uri == "s3://checkpoints/tiny"
     assert sum(outputs.checkpoint.metadata["layers"]) == 8
     assert "<h1>tiny-" in outputs.plan.text
     assert "| COMPLETED |" in outputs.timeline.text
@@ -68,6 +69,14 @@ def test_i3_a_job_that_completes_leaves_all_outputs(run, tmp_path, capfd):
     status = json.loads(outputs.status.text)
     assert (status["state"], status["adopted"]) == ("COMPLETED", False)
     assert [child["phase"] for child in status["children"]] == ["Completed", "Completed"]
+
+
+def test_on_a_cluster_the_checkpoint_stays_in_the_pipelines_root_and_holds_the_uri(tmp_path):
+    root = "minio://mlpipeline/v2/artifacts/tiny/checkpoint"
+    artifact = FileArtifact(str(tmp_path / "checkpoint"), root)
+    point_to(artifact, "s3://checkpoints/tiny")
+    assert (artifact.uri, artifact.metadata) == (root, {"checkpoint_uri": "s3://checkpoints/tiny"})
+    assert json.loads(artifact.text) == artifact.metadata
 
 
 def test_a_retry_takes_the_job_over_and_trains_nothing_again(run, tmp_path):
@@ -97,15 +106,15 @@ def test_a_job_that_fails_fails_the_step_and_is_deleted(run, tmp_path, capsys):
 
 
 def test_a_kept_failure_is_found_by_the_cleanup_of_its_run_only(run, tmp_path):
-    (state, _), _ = run(FAILS, policy={"on_failure": "keep"}, must_complete=False)
+    (state, *_), _ = run(FAILS, policy={"on_failure": "keep"}, must_complete=False)
     run(WORKS, run_id="run-2")
     place = LocalPlace(tmp_path / "jobs")
     assert state == "FAILED"
     assert len(place.jobs_with_label(RUN_LABEL, run_key("run-1"))) == 1
     rest = {"backend": f"local:{tmp_path}/jobs", "context": "", "namespace": "", "on_success": "keep"}
-    assert cleanup(run_id="run-1", run_state="FAILED", on_failure="keep", **rest) == 0
-    assert cleanup(run_id="run-1", run_state="SUCCEEDED", on_failure="delete", **rest) == 0
-    assert cleanup(run_id="run-1", run_state="FAILED", on_failure="delete", **rest) == 1
+    assert cleanup(run_id="run-1", run_state="FAILED", on_failure="keep", **rest).deleted_jobs == 0
+    assert cleanup(run_id="run-1", run_state="SUCCEEDED", on_failure="delete", **rest).deleted_jobs == 0
+    assert cleanup(run_id="run-1", run_state="FAILED", on_failure="delete", **rest).deleted_jobs == 1
     assert place.jobs_with_label(RUN_LABEL, run_key("run-1")) == []
     assert len(place.jobs_with_label(RUN_LABEL, run_key("run-2"))) == 1
 
@@ -116,7 +125,7 @@ def test_a_run_that_takes_too_long_is_ended_with_all_its_processes(run, tmp_path
     pathlib.Path("pid-" + os.environ["RANK"]).write_text(str(os.getpid()))
     time.sleep(600)
     """
-    (state, _), outputs = run(script, policy={"run_timeout_seconds": 3}, must_complete=False)
+    (state, *_), outputs = run(script, policy={"run_timeout_seconds": 3}, must_complete=False)
     assert state == "TIMED_OUT"
     assert json.loads(outputs.status.text)["reason"] == "still RUNNING after run_timeout_seconds = 3.00 s"
     pids = [int(path.read_text()) for path in tmp_path.glob("pid-*")]
@@ -176,7 +185,7 @@ def test_a_cancelled_step_follows_on_cancel_and_a_restarted_one_takes_the_kept_j
     (tmp_path / "go").touch()
     again = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True, timeout=60)
     assert f"hyperflow: took over {jobs[0].name}" in again.stdout
-    assert "('COMPLETED', " in again.stdout
+    assert "TrainResult(state='COMPLETED', " in again.stdout
 
 
 def wait_for_line(stream, text):
@@ -250,7 +259,7 @@ def test_a_plan_step_says_why_there_is_no_plan(tmp_path):
 def test_a_discovered_fleet_can_be_planned_for(tmp_path):
     source = ROOT / "examples" / "02_llama70b" / "fleet.yaml"
     fleet = FileArtifact(str(tmp_path / "fleet.yaml"))
-    devices = discover(context="", sources=[str(source)], fleet=fleet)
+    devices = discover(context="", sources=[str(source)], fleet=fleet).devices
     packed = pack_job(load_job(str(source.with_name("job.py"))), plan="runtime")
     there = compiled(JobInputs(packed=packed, plan="runtime", fleet_file=fleet.path))
     assert devices == sum(cluster.devices_total for cluster in there.job.on.fleet.clusters) > 0
