@@ -37,7 +37,7 @@ demo-kfp: setup ## run the example pipelines of Kubeflow on this machine, the jo
 	@$(BIN)/python -c 'import kfp' 2>/dev/null || { echo "pipelines need kfp: pip install 'hyperflow[kfp]'"; exit 1; }
 	torch=$$($(BIN)/python -c 'import torch' 2>/dev/null || echo $(CURDIR)/examples/04_kfp_pipeline/without_torch); \
 	for name in pipeline sweep fallback; do \
-	  PYTHONPATH="$$torch:$$PYTHONPATH" $(BIN)/python examples/04_kfp_pipeline/$$name.py --local || exit 1; done
+	  PIP_NO_INDEX=1 PIP_NO_DEPS=1 PYTHONPATH="$$torch:$$PYTHONPATH" $(BIN)/python examples/04_kfp_pipeline/$$name.py --local || exit 1; done
 
 test: setup ## run all tests
 	$(BIN)/python -m pytest -n $(TEST_WORKERS)

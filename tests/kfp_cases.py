@@ -59,7 +59,12 @@ def write_tiny(folder, script="", job=SCRIPT_JOB):
     return load_job(str(folder / "job.py"))
 
 
-def without_torch(monkeypatch):
-    """Let pods find the stand-in for torchrun, and this checkout."""
+def alone_here(monkeypatch):
+    """Let pods find the stand-in for torchrun and this checkout, and pip nothing to look for: all of it is installed.
+
+    kfp's local runner starts pip for every task; without a look at what the packages need it takes a third of the time.
+    """
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_NO_DEPS", "1")
     paths = [str(WITHOUT_TORCH), str(ROOT), os.environ.get("PYTHONPATH", "")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))

@@ -7,6 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.component_readme import readme_of
+
 ROOT = Path(__file__).parents[1]
 COMPONENTS = ROOT / "components" / "training"
 EXAMPLE = ROOT / "examples" / "04_kfp_pipeline"
@@ -43,13 +45,15 @@ def ir_text(made) -> str:
 
 
 def golden_texts() -> dict[Path, str]:
-    """Give path -> text of every compiled component and pipeline of the repository."""
+    """Give path -> text of every compiled component and pipeline of the repository, and of the components' READMEs."""
     import hyperflow.kfp_steps as hfk
 
     found = {}
     for folder in sorted(COMPONENTS.iterdir()):
         if (folder / "component.py").is_file():
-            found[folder / "component.yaml"] = ir_text(getattr(load(folder / "component.py"), folder.name))
+            component = getattr(load(folder / "component.py"), folder.name)
+            found[folder / "component.yaml"] = ir_text(component)
+            found[folder / "README.md"] = readme_of(folder, component.python_func)
             container = hfk.component(folder.name, image=IMAGE, container=True)
             found[folder / "container.yaml"] = ir_text(container)
     for name in PIPELINES:

@@ -34,7 +34,8 @@ def evaluate(checkpoint: dsl.Input[dsl.Model], report: dsl.Output[dsl.Metrics]) 
     from pathlib import Path
     from urllib.parse import urlsplit
 
-    state = json.loads(Path(urlsplit(checkpoint.uri).path, "line.json").read_text())
+    folder = urlsplit(checkpoint.metadata["checkpoint_uri"]).path
+    state = json.loads(Path(folder, "line.json").read_text())
     report.log_metric("slope_error", abs(state["slope"] - 3))
     report.log_metric("layers_first_stage", state["layers"][0])
     return state["slope"]

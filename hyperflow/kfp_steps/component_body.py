@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from hyperflow.errors import Finding, HyperFlowError
 from hyperflow.inventory.fleet import load_fleet, write_fleet
 from hyperflow.inventory.fleet_summary import summarise_fleet
+from hyperflow.json_tree import text
 from hyperflow.kfp_steps.backend import open_place
 from hyperflow.kfp_steps.follow import FollowPolicy
 from hyperflow.kfp_steps.late_values import from_struct
@@ -23,6 +24,7 @@ from hyperflow.kfp_steps.train_step import (
     show_plan,
     task_fields,
 )
+from hyperflow.report.html import error_page
 
 __all__ = ["cleanup", "discover", "from_struct", "plan", "train"]
 
@@ -117,7 +119,7 @@ def plan(
                 raise
             for finding in error.findings:
                 say(finding.as_text())
-            write_text(plan, f"<pre>{_escaped(str(error))}</pre>")
+            write_text(plan, error_page(text(job.get("name")), error.findings))
             return PlanResult(False, 0.0, error.findings[0].message)
         show_plan(done, plan)
         for name, value in metrics_of(done.needed_plan, None, None).items():
@@ -164,7 +166,3 @@ def cleanup(
 def _says_no_plan(finding: Finding) -> bool:
     """Codes of parallelism, plan and split: these degrees do not fit this fleet, others may."""
     return finding.code.startswith("HF2")
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;")

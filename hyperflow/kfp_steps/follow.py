@@ -51,6 +51,15 @@ class Event:
     state: str
     reason: str
 
+    @property
+    def after(self) -> str:
+        """The time as people read it: looks are seconds apart, jobs run for days."""
+        minutes, seconds = divmod(round(self.seconds), 60)
+        hours, minutes = divmod(minutes, 60)
+        if hours:
+            return f"{hours} h {minutes} min"
+        return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
@@ -122,13 +131,13 @@ def _verdict(clock: _Clock, seen: Observation, policy: FollowPolicy) -> tuple[st
 
 def _tell(clock: _Clock, seen: Observation, seconds: float, say: Say) -> None:
     last = clock.events[-1] if clock.events else None
-    changed = last is None or (last.state, last.reason) != (seen.state, seen.reason)
-    if changed:
-        clock.events.append(Event(seconds=seconds, state=seen.state, reason=seen.reason))
+    event = Event(seconds=seconds, state=seen.state, reason=seen.reason)
+    if last is None or (last.state, last.reason) != (seen.state, seen.reason):
+        clock.events.append(event)
     elif seconds - clock.reminded < REMIND_SECONDS:
         return
     clock.reminded = seconds
-    say(f"hyperflow: {seen.state} after {format_seconds(seconds)}{f': {seen.reason}' if seen.reason else ''}")
+    say(f"hyperflow: {seen.state} after {event.after}{f': {seen.reason}' if seen.reason else ''}")
     for child in seen.children:
         reason = f" ({child.reason})" if child.reason else ""
         say(f"hyperflow:   {child.cluster}: {child.phase}, {child.running} of {child.total} pods run{reason}")

@@ -1,16 +1,14 @@
 """What a step leaves in the pipeline: the plan as a page, the course of the job, metrics, and its status."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
 from hyperflow.ir.plan import Plan
-from hyperflow.kfp_steps.follow import Event, Outcome
-from hyperflow.report.plan_table import plan_lines
+from hyperflow.kfp_steps.follow import Outcome
 from hyperflow.report.training_log import LogMeasures
-from hyperflow.units import format_seconds
 
 STATUS_SCHEMA = "hyperflow.step-status/v1"
 NEXT = {
@@ -82,26 +80,29 @@ def metrics_of(
     return {name: float(f"{value:.6g}") for name, value in figures.items()}
 
 
-def timeline_markdown(name: str, plan: Plan, events: Sequence[Event], figures: Mapping[str, float]) -> str:
-    """Give the course of the job and its figures as Markdown."""
-    rows = [f"| {format_seconds(event.seconds)} | {event.state} | {_cell(event.reason)} |" for event in events]
+def timeline_markdown(name: str, outcome: Outcome, figures: Mapping[str, float]) -> str:
+    """Give the course of the job, how its parts ended and its figures as Markdown."""
+    rows = [f"| {event.after} | {event.state} | {_cell(event.reason)} |" for event in outcome.events]
+    parts = [
+        f"| {child.cluster} | {child.phase} | {child.total} | {_cell(child.reason)} |"
+        for child in outcome.last.children
+    ]
     numbers = [f"| {name} | {value:g} |" for name, value in figures.items()]
-    table = "\n".join(plan_lines(plan))
     return "\n".join(
         [
-            f"# {name}",
+            f"# {name}: {outcome.state}",
             "",
             "| after | state | reason |",
             "|---|---|---|",
             *rows,
             "",
+            "| cluster | phase | pods | reason |",
+            "|---|---|---|---|",
+            *parts,
+            "",
             "| figure | value |",
             "|---|---|",
             *numbers,
-            "",
-            "```text",
-            table,
-            "```",
             "",
         ]
     )

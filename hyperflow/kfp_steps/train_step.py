@@ -148,7 +148,7 @@ def _leave(outputs: StepOutputs, done: Compilation, outcome: Outcome, adopted: b
     figures = metrics_of(plan, measured_steps(runs.logs(), plan), outcome, adopted=adopted)
     for metric, value in figures.items():
         outputs.metrics.log_metric(metric, value)
-    write_text(outputs.timeline, timeline_markdown(name, plan, outcome.events, figures))
+    write_text(outputs.timeline, timeline_markdown(name, outcome, figures))
     write_text(outputs.status, status_text(name, adopted, outcome, figures))
     if done.job.checkpoint is not None:
         point_to(outputs.checkpoint, done.job.checkpoint.to)

@@ -29,14 +29,22 @@ def error_html(findings: Sequence[Finding]) -> str:
 
 def report_page(resolved: ResolvedJob, plan: Plan, findings: Sequence[Finding], timeline: str = "") -> str:
     """Give one self-contained page: plan, reasons, timeline (SVG), memory, traffic, findings."""
-    drawn = f"<h2>Timeline</h2>{timeline}" if timeline else ""
-    devices = ", ".join(resolved.devices)
+    drawn = f'<h2>Timeline</h2><div class="wide">{timeline}</div>' if timeline else ""
+    devices = f'<p class="muted">Devices: {escape(", ".join(resolved.devices))}.</p>'
+    return _page(f"{plan.job}: plan", f"{_plan_body(plan)}{drawn}{devices}{_findings(findings)}")
+
+
+def error_page(job: str, findings: Sequence[Finding]) -> str:
+    """Give one self-contained page that says why there is no plan."""
+    return _page(f"{job}: no plan", f"<h1>{escape(job)}: no plan</h1>{_findings(findings)}")
+
+
+def _page(title: str, body: str) -> str:
     return "".join(
         (
             '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-            f'<meta name="viewport" content="width=device-width"><title>{escape(plan.job)}: plan</title>',
-            f'<style>{_style()}</style></head><body class="hf page">{_plan_body(plan)}{drawn}',
-            f'<p class="muted">Devices: {escape(devices)}.</p>{_findings(findings)}</body></html>\n',
+            f'<meta name="viewport" content="width=device-width"><title>{escape(title)}</title>',
+            f'<style>{_style()}</style></head><body class="hf page">{body}</body></html>\n',
         )
     )
 
@@ -123,7 +131,7 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str | float]], chosen_
         ("<tr class='chosen'>" if number == chosen_row else "<tr>") + "".join(_cell("td", c) for c in row) + "</tr>"
         for number, row in enumerate(rows)
     )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _cell(tag: str, cell: str | float) -> str:

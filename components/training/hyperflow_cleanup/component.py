@@ -25,6 +25,9 @@ def hyperflow_cleanup(
         namespace: The namespace of the jobs on the plane.
         on_failure: delete or keep jobs when the run failed or was cancelled.
         on_success: delete or keep jobs when it succeeded.
+
+    Returns:
+        deleted_jobs: How many jobs were deleted.
     """
     from hyperflow.kfp_steps.component_body import cleanup
 

@@ -17,6 +17,9 @@ def hyperflow_discover(
         fleet: The fleet as fleet.yaml.
         context: The kubeconfig context of the plane.
         sources: Files to read instead, of any kind that `hyperflow fleet` reads.
+
+    Returns:
+        devices: The number of usable devices.
     """
     from hyperflow.kfp_steps.component_body import discover
 

@@ -25,6 +25,11 @@ def hyperflow_plan(
         fleet_file: With runtime, a fleet.yaml to read instead of the live plane.
         plan: The plan as a page.
         metrics: Predicted figures.
+
+    Returns:
+        feasible: Whether there is a plan.
+        predicted_step_seconds: Its step; 0 where there is none.
+        reason: Why there is none.
     """
     from hyperflow.kfp_steps.component_body import from_struct
     from hyperflow.kfp_steps.component_body import plan as make_plan

@@ -49,6 +49,11 @@ def hyperflow_train(
         timeline: What the job did and what it waited for.
         metrics: Predicted and measured figures.
         status: The final status as JSON.
+
+    Returns:
+        state: COMPLETED, FAILED, DEGRADED or TIMED_OUT.
+        predicted_step_seconds: The step of the plan.
+        checkpoint_uri: The job's checkpoint.to; empty where the job keeps no checkpoint.
     """
     from hyperflow.kfp_steps.component_body import from_struct, train
 

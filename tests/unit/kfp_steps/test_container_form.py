@@ -15,7 +15,7 @@ from kfp.local import subprocess_task_handler
 import hyperflow.kfp_steps as hfk
 from hyperflow.errors import UsageError
 from hyperflow.kfp_steps.container_main import main
-from tests.kfp_cases import ROOT, without_torch, write_tiny
+from tests.kfp_cases import ROOT, alone_here, write_tiny
 from tests.kfp_golden import COMPONENTS, IMAGE
 
 FORMS = ("component", "container")
@@ -31,7 +31,7 @@ if os.environ["RANK"] == "0":
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     """A folder in which kfp's local runner takes container commands too; an image is not needed to run them."""
-    without_torch(monkeypatch)
+    alone_here(monkeypatch)
     monkeypatch.chdir(tmp_path)
     handler = subprocess_task_handler.SubprocessTaskHandler
     monkeypatch.setattr(handler, "validate_not_container_component", lambda *_: None)
@@ -106,7 +106,7 @@ def test_the_plan_and_discover_containers_give_the_outputs_of_their_bodies(here)
 
 
 def test_a_job_that_fails_ends_the_container_with_its_code_and_no_output(tmp_path, monkeypatch):
-    without_torch(monkeypatch)
+    alone_here(monkeypatch)
     packed = hfk.pack_job(write_tiny(tmp_path, "import sys; sys.exit(78)"))
     given = executor_input(tmp_path, job=packed, values={}, **OPTIONS, backend=f"local:{tmp_path}/jobs")
     paths = [item for name in ARTIFACTS for item in ("--path", name, str(tmp_path / name))]

@@ -5,6 +5,7 @@ import pytest
 from hyperflow.errors import UsageError
 from hyperflow.kfp_steps.backend import ChildState, Observation, open_backend, open_place
 from hyperflow.kfp_steps.follow import FollowPolicy, follow
+from hyperflow.kfp_steps.outputs import timeline_markdown
 
 
 class Script:
@@ -19,7 +20,9 @@ class Script:
 
     def run(self, **policy):
         lines = []
-        outcome = follow(self, FollowPolicy(poll_seconds=10.0, **policy), lines.append, lambda: self.time, self.sleep)
+        outcome = follow(
+            self, FollowPolicy(**{"poll_seconds": 10.0, **policy}), lines.append, lambda: self.time, self.sleep
+        )
         return outcome, lines
 
     def sleep(self, seconds):
@@ -37,12 +40,27 @@ def test_the_reason_for_waiting_is_told_once_and_again_after_five_minutes():
     outcome, lines = Script(*[WAITS] * 35, RUNS, DONE).run()
     assert outcome.state == "COMPLETED"
     assert lines == [
-        "hyperflow: QUEUED after 0.0 us: queue llm: 3 jobs before this one",
-        "hyperflow: QUEUED after 300.00 s: queue llm: 3 jobs before this one",
-        "hyperflow: RUNNING after 350.00 s",
-        "hyperflow: COMPLETED after 360.00 s",
+        "hyperflow: QUEUED after 0 s: queue llm: 3 jobs before this one",
+        "hyperflow: QUEUED after 5 min 0 s: queue llm: 3 jobs before this one",
+        "hyperflow: RUNNING after 5 min 50 s",
+        "hyperflow: COMPLETED after 6 min 0 s",
     ]
     assert (outcome.waited_seconds, outcome.ran_seconds) == (340.0, 20.0)
+
+
+def test_the_timeline_shows_the_course_the_parts_and_the_figures():
+    outcome, _ = Script(WAITS, Observation(state="RUNNING", reason="a | b"), DEGRADED).run(poll_seconds=2000.0)
+    assert timeline_markdown("t", outcome, {"goodput": 0.5}) == (
+        "# t: DEGRADED\n\n"
+        "| after | state | reason |\n|---|---|---|\n"
+        "| 0 s | QUEUED | queue llm: 3 jobs before this one |\n"
+        "| 33 min 20 s | RUNNING | a \\| b |\n"
+        "| 1 h 6 min | DEGRADED | west failed |\n\n"
+        "| cluster | phase | pods | reason |\n|---|---|---|---|\n"
+        "| west | Failed | 8 | image pull denied |\n\n"
+        "| figure | value |\n|---|---|\n"
+        "| goodput | 0.5 |\n"
+    )
 
 
 def test_a_degraded_job_is_left_at_the_first_look_that_shows_it():

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tests.kfp_cases import EXAMPLE, without_torch, write_tiny
+from tests.kfp_cases import EXAMPLE, alone_here, write_tiny
 from tests.kfp_golden import load
 from tests.live_plane import live_plane, queue
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    without_torch(monkeypatch)
+    alone_here(monkeypatch)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

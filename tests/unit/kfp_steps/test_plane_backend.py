@@ -3,11 +3,11 @@
 import json
 import os
 import signal
-import threading
 
 import pytest
 
 from hyperflow.errors import HyperFlowError
+from hyperflow.kfp_steps import train_step
 from hyperflow.kfp_steps.component_body import cleanup
 from hyperflow.kfp_steps.follow import FollowPolicy
 from hyperflow.kfp_steps.pack_job import pack_job
@@ -96,10 +96,30 @@ def test_the_step_says_why_the_job_waits_and_gives_up_in_time(run, live, capsys)
     assert left(live) == []
 
 
+@pytest.fixture
+def when_told(monkeypatch):
+    """Do something when the step prints a line with these words; nothing depends on how quick the machine is."""
+    told = []
+
+    def install(words, deed):
+        def say(line):
+            told.append(line)
+            if words in line:
+                deed()
+
+        monkeypatch.setattr(train_step, "say", say)
+        return told
+
+    return install
+
+
+def end_this_process():
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 @pytest.mark.parametrize("choice", ["delete", "keep"])
-def test_i3_a_cancelled_step_follows_on_cancel(run, live, choice):
-    timer = threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGTERM))
-    timer.start()
+def test_i3_a_cancelled_step_follows_on_cancel(run, live, choice, when_told):
+    when_told("hyperflow: RUNNING", end_this_process)
     code, _ = run({}, on_cancel=choice)
     assert code == 143
     assert live.names("HyperJob") == ([] if choice == "delete" else [run.job])
@@ -115,11 +135,9 @@ def test_the_cleanup_finds_the_jobs_of_its_run_by_label(run, live):
     assert left(live) == []
 
 
-def test_a_job_that_somebody_deletes_ends_the_step(run, live):
-    timer = threading.Timer(2.0, cleanup_now, ("run-1",))
-    timer.start()
+def test_a_job_that_somebody_deletes_ends_the_step(run, live, when_told):
+    when_told("hyperflow: RUNNING", lambda: cleanup_now("run-1"))
     (state, *_), outputs = run({}, must_complete=False)
-    timer.join()
     assert (state, json.loads(outputs.status.text)["reason"]) == ("FAILED", "somebody deleted the job")
 
 
@@ -150,17 +168,8 @@ def test_a_plane_without_the_crd_is_refused_before_anything_is_made(tmp_path, mo
         assert live.names("ConfigMap") == []
 
 
-def test_a_cancel_while_the_bundle_is_applied_deletes_what_there_is(run, live, monkeypatch):
-    from hyperflow.kfp_steps import train_step
-
-    told = []
-
-    def say(line):
-        told.append(line)
-        if "created Service" in line:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    monkeypatch.setattr(train_step, "say", say)
+def test_a_cancel_while_the_bundle_is_applied_deletes_what_there_is(run, live, when_told):
+    told = when_told("created Service", end_this_process)
     code, _ = run({})
     assert code == 143
     assert any("created Service" in line for line in told)

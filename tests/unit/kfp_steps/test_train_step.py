@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from hyperflow.kfp_steps.pack_job import pack_job
 from hyperflow.kfp_steps.prepare import JobInputs, compiled
 from hyperflow.kfp_steps.run_names import RUN_LABEL, run_key
 from hyperflow.kfp_steps.train_step import run_train
-from tests.kfp_cases import ROOT, SCRIPT_JOB, FileArtifact, outputs_in, without_torch, write_tiny
+from tests.kfp_cases import ROOT, SCRIPT_JOB, FileArtifact, alone_here, outputs_in, write_tiny
 
 WORKS = """
 import os, pathlib
@@ -36,7 +37,7 @@ NASTY = '{"a": "b"} \'c\' ünï $HOME'
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    without_torch(monkeypatch)
+    alone_here(monkeypatch)
 
     def call(script, run_id="run-1", **options):
         job = write_tiny(tmp_path, script)
@@ -61,6 +62,8 @@ def test_i3_a_job_that_completes_leaves_all_outputs(run, tmp_path, capfd):
     assert outputs.checkpoint.uri == uri == "s3://checkpoints/tiny"
     assert sum(outputs.checkpoint.metadata["layers"]) == 8
     assert "<h1>tiny-" in outputs.plan.text
+    fetched = re.findall(r"(?:src|href)=|url\((?!#)|@import|<script", outputs.plan.text)
+    assert fetched == []  # the UI shows the page in a frame that may fetch nothing and run nothing
     assert "| COMPLETED |" in outputs.timeline.text
     figures = outputs.metrics.metadata
     assert figures["predicted_step_seconds"] == pytest.approx(seconds, rel=1e-5)
@@ -159,7 +162,7 @@ print(run_train(inputs, policy, outputs_in(folder), backend=f"local:{folder}/job
 
 @pytest.mark.parametrize("choice", ["delete", "keep"])
 def test_a_cancelled_step_follows_on_cancel_and_a_restarted_one_takes_the_kept_job_over(tmp_path, monkeypatch, choice):
-    without_torch(monkeypatch)
+    alone_here(monkeypatch)
     write_tiny(
         tmp_path,
         """
@@ -254,6 +257,9 @@ def test_a_plan_step_says_why_there_is_no_plan(tmp_path):
     feasible, seconds, reason = plan(job=job, values={"parallel.dp": 64}, **rest, **files)
     assert (feasible, seconds) == (False, 0.0)
     assert reason == "global_batch_size=16 is no multiple of dp x micro_batch_size"
+    page = files["plan"].text
+    assert page.startswith('<!doctype html><html lang="en"><head><meta charset="utf-8">')
+    assert '<h1>tiny: no plan</h1><pre class="error">error[HF206] global_batch_size=16' in page
 
 
 def test_a_discovered_fleet_can_be_planned_for(tmp_path):
