@@ -1,10 +1,12 @@
 """Printing: results on stdout, findings on stderr, one JSON document when asked for one."""
 
 import contextlib
+import io
 import json
 import os
 import sys
 from collections.abc import Generator, Mapping, Sequence
+from typing import TextIO
 
 from hyperflow.errors import Finding
 
@@ -43,5 +45,32 @@ def stdout_as_stderr() -> Generator[None]:
             os.dup2(2, 1)
             stack.callback(os.dup2, kept, 1)
         # writes of Python go through its own object, which a test or an embedding program may have replaced
-        with contextlib.redirect_stdout(sys.stderr):
+        ours = sys.stdout
+        lent = _Lent(sys.stderr)
+        with contextlib.redirect_stdout(lent), contextlib.redirect_stderr(lent):
             yield
+    if ours.closed:  # by sys.__stdout__.close(): open what it wrote to again
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - it lives as long as the process
+
+
+class _Lent(io.TextIOBase):
+    """A stream for code that is not ours, which may close it: the stream behind it stays open."""
+
+    def __init__(self, behind: TextIO) -> None:
+        self._behind = behind
+
+    def write(self, text: str, /) -> int:
+        """Pass on what is written, also after the borrower closed this."""
+        return self._behind.write(text)
+
+    def flush(self) -> None:
+        """Flush the stream behind."""
+        self._behind.flush()
+
+    def fileno(self) -> int:
+        """Give the file of the stream behind, for programs that are started with it."""
+        return self._behind.fileno()
+
+    def isatty(self) -> bool:
+        """Say whether people look at it."""
+        return self._behind.isatty()

@@ -1,7 +1,6 @@
 """From what the decorators collected to one checked TrainingJob; every mistake becomes a finding at its keyword."""
 
-import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -9,7 +8,6 @@ from pydantic_core import ErrorDetails
 
 from hyperflow.dsl.draft import Draft
 from hyperflow.dsl.fleet import LoadedFleet
-from hyperflow.dsl.user_errors import user_code
 from hyperflow.dsl.wrong_values import by_keyword, nearest_span, wrong_value
 from hyperflow.errors import Finding, InputError, SourceSpan, raise_errors
 from hyperflow.spec.fleet import Cluster, Fleet, Link
@@ -45,8 +43,6 @@ def assemble(draft: Draft, launch: Launch | None, fleet: Fleet | None = None) ->
         for name, hint in _REQUIRED.items()
         if name not in parts
     ]
-    if callable(parts.get("parallel", {}).get("policy")):
-        parts["parallel"]["policy"] = _guarded(parts["parallel"]["policy"])
     where: Sequence[object] = parts.get("on", {}).get("where", ())
     placement = _placement(parts.pop("on", {}), draft, findings)
     tree: dict[str, Any] = {
@@ -64,18 +60,6 @@ def assemble(draft: Draft, launch: Launch | None, fleet: Fleet | None = None) ->
     raise_errors(findings)
     told = [finding for item in where if isinstance(item, LoadedFleet) for finding in item.findings]
     return job.model_copy(update={"sources": dict(draft.spans), "findings": (*findings, *told)})
-
-
-def _guarded(policy: Callable[..., Any]) -> Callable[..., Any]:
-    name = getattr(policy, "__name__", "given")
-
-    @functools.wraps(policy)
-    def ask(*args: Any) -> Any:
-        expected = "a function of the number of layers and the stages, that gives the layers of each"
-        with user_code("HF119", f"the policy {name}", "@hf.parallel(policy=)", expected):
-            return policy(*args)
-
-    return ask
 
 
 def _durations(parts: dict[str, dict[str, Any]], draft: Draft, findings: list[Finding]) -> dict[str, dict[str, Any]]:

@@ -11,7 +11,6 @@ from hyperflow.dsl.draft import ATTRIBUTE, UNSET, Draft, collect, draft_of
 from hyperflow.dsl.overrides import apply_overrides
 from hyperflow.dsl.positions import definition_place
 from hyperflow.dsl.public_call import public
-from hyperflow.dsl.user_errors import user_code
 from hyperflow.errors import Finding, HyperFlowError
 from hyperflow.inventory.bundle_files import write_bundle
 from hyperflow.ir.plan import Plan
@@ -20,6 +19,7 @@ from hyperflow.report.html import error_html, plan_html
 from hyperflow.spec.fleet import Fleet
 from hyperflow.spec.launch import Launch
 from hyperflow.spec.training_job import TrainingJob
+from hyperflow.user_code import user_code
 
 
 class DeclaredJob:

@@ -7,9 +7,9 @@ from pathlib import Path
 from types import ModuleType
 
 from hyperflow.dsl.declared_job import DeclaredJob
-from hyperflow.dsl.user_errors import user_code
 from hyperflow.errors import Finding, InputError, nearest
 from hyperflow.inventory.documents import read_text
+from hyperflow.user_code import user_code
 
 
 def load_job(target: str) -> DeclaredJob:

@@ -10,9 +10,10 @@ from hyperflow.dsl.positions import keyword_spans, user_frame
 from hyperflow.dsl.public_call import public
 from hyperflow.errors import Finding, InputError, raise_errors
 from hyperflow.spec import fleet as spec
-from hyperflow.spec.record import Record
+from hyperflow.spec.record import Number, Record, Whole
 from hyperflow.units import gigabits_per_second
 
+MAX_GBPS = 1_000_000.0
 _GPU = re.compile(r"(?P<device>[^:]+?)(?::(?P<count>[1-9][0-9]{0,3}))?")
 
 
@@ -59,11 +60,11 @@ class _ClusterByHand(Record):
 
     name: str = Field(min_length=1)
     gpu: str
-    nodes: int = Field(ge=0, le=1_000_000)
+    nodes: Whole = Field(ge=0, le=1_000_000)
     region: str = ""
-    nvlink_domain: int | None = Field(default=None, gt=0, le=1_000_000)
-    network_gbps: float | None = Field(default=None, gt=0)
-    price_per_gpu_hour: float | None = Field(default=None, ge=0)
+    nvlink_domain: Whole | None = Field(default=None, gt=0, le=1_000_000)
+    network_gbps: Number | None = Field(default=None, gt=0, le=MAX_GBPS)
+    price_per_gpu_hour: Number | None = Field(default=None, ge=0)
 
 
 class _LinkByHand(Record):
@@ -71,8 +72,8 @@ class _LinkByHand(Record):
 
     a: str = Field(min_length=1)
     b: str = Field(min_length=1)
-    gbps: float = Field(gt=0)
-    rtt_ms: float = Field(ge=0)
+    gbps: Number = Field(gt=0, le=MAX_GBPS)
+    rtt_ms: Number = Field(ge=0, le=spec.MAX_ROUND_TRIP_MS)
     kind: spec.LinkKind
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 from hyperflow.errors import SourceSpan
+from hyperflow.user_code import shown_path
 
 
 def user_frame() -> FrameType | None:
@@ -107,9 +108,3 @@ def definition_place(function: Callable[..., object]) -> str:
     if code is None:  # a class, or another callable object
         return getattr(function, "__name__", "@hf.job")
     return f"{_display_name(code.co_filename)}:{code.co_firstlineno}"
-
-
-def shown_path(filename: str) -> str:
-    """Give a path as the user would type it: relative where it lies below the current folder."""
-    path = Path(filename)
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else filename

@@ -7,6 +7,7 @@ from hyperflow.spec.model import Layer, Model
 from hyperflow.spec.training_job import ModelRequest
 
 _NAME = "by-hand"
+_SHAPES = ("hidden", "ffn", "heads", "kv_heads", "head_dim", "vocab", "gated", "tied")
 
 
 def model_by_hand(request: ModelRequest) -> Model:
@@ -115,7 +116,10 @@ def _missing(name: str) -> Finding:
 
 
 def check_exactly_one_source(request: ModelRequest) -> None:
-    """Raise InputError (HF160) unless exactly one of config, preset and layers is given."""
+    """Raise InputError: HF160 unless exactly one of config, preset and layers is given, HF170 for a shape beside one.
+
+    A config or preset states all shapes; one that is given too would be passed over.
+    """
     given = [name for name in ("config", "preset", "layers") if getattr(request, name) is not None]
     if len(given) != 1:
         raise InputError(
@@ -126,5 +130,18 @@ def check_exactly_one_source(request: ModelRequest) -> None:
                 got=", ".join(given) or "none of them",
                 expected="one of them",
                 hint='hf.model(config="config.json"), hf.model(preset="llama-3.1-8b") or hf.model(layers=8, ...)',
+            )
+        )
+    idle = [name for name in _SHAPES if name in request.model_fields_set and getattr(request, name) is not None]
+    if idle and request.layers is None:
+        source = f"{given[0]}={getattr(request, given[0])!r}"
+        raise InputError(
+            Finding(
+                code="HF170",
+                where=f"@hf.model({idle[0]}=)",
+                message=f"{', '.join(f'{name}=' for name in idle)} beside {source}, which states all shapes itself",
+                got=", ".join(f"{name}={getattr(request, name)!r}" for name in idle),
+                expected=f"{given[0]}= with seq= and precision= at most, or layers= with the shapes",
+                hint=f"leave {', '.join(idle)} out, or give the model by hand: hf.model(layers=..., hidden=..., ...)",
             )
         )

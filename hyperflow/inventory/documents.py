@@ -103,7 +103,7 @@ def parse_documents(content: str, file: str) -> list[Document]:
     documents: list[Document] = []
     for found in _scan_yaml(content, file, refuse_templates=False):
         if isinstance(found, UnreadDocument):
-            raise InputError(found.finding)
+            raise InputError(_template_refused(found.finding) if found.is_template else found.finding)
         documents.append(found)
     return documents
 
@@ -194,6 +194,18 @@ def _unreadable(file: str, problem: UnreadableText, chunk: Chunk) -> Finding:
 
 def _not_parsed(problem: str, where: str, hint: str) -> Finding:
     return Finding(code="HF102", message=f"cannot parse: {problem}", where=where, hint=hint)
+
+
+def _template_refused(finding: Finding) -> Finding:
+    """A template where data is needed is an error; only lint passes templates over."""
+    return Finding(
+        code="HF102",
+        message="cannot parse: this is no document, or a template of one",
+        where=finding.where,
+        got=finding.got,
+        expected="YAML or JSON",
+        hint="close what is opened; of a template, give what it renders to",
+    )
 
 
 def _twice(file: str, key: str, first: int, second: int, chunk: Chunk) -> Finding:

@@ -9,7 +9,7 @@ from hyperflow.errors import Finding, InputError, nearest, raise_errors
 from hyperflow.inventory.fleet_file_topology import read_hypernode, read_karmada_view, read_taints, read_tier
 from hyperflow.inventory.hostlists import expand_hosts
 from hyperflow.inventory.mapping_fields import Fields, parse_size, shown
-from hyperflow.spec.fleet import Cluster, Exclusion, Fleet, Link, LinkKind, NodeGroup, TargetVersions
+from hyperflow.spec.fleet import MAX_ROUND_TRIP_MS, Cluster, Exclusion, Fleet, Link, LinkKind, NodeGroup, TargetVersions
 from hyperflow.units import gigabits_per_second, parse_quantity
 
 SCHEMA_VERSION = "hyperflow.fleet/v1"
@@ -200,6 +200,8 @@ def _read_link(fields: Fields) -> Link | None:
     fields.finish()
     if gbps == 0:
         fields.fault("gbps", "0", "more than 0")
+    if rtt is not None and rtt > MAX_ROUND_TRIP_MS:
+        fields.fault("rtt_ms", f"{rtt:g}", f"at most {MAX_ROUND_TRIP_MS:,.0f}")
     speed = nominal_rate(kind) if gbps is None else gigabits_per_second(gbps)
     if len(fields.findings) > here or speed is None:
         return None

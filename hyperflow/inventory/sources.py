@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +75,10 @@ class SourceSet:
             if is_slurm_topology(content):
                 self.loose.append(_Loose(file=file, cluster=cluster, fabrics=[read_slurm_topology(content, file)]))
                 return
-        values = [document.value for document in parse_documents(content, file)]
+        try:
+            values = [document.value for document in parse_documents(content, file)]
+        except InputError as error:
+            raise InputError(_expecting(_SUPPORTED, finding) for finding in error.findings) from None
         if not values:
             raise InputError(_nothing(file, "it is empty"))
         self.add_values(values, file, cluster)
@@ -303,3 +306,8 @@ def _ambiguous(file: str, candidates: list[str]) -> Finding:
         got=", ".join(candidates[:5]),
         hint=f"write CLUSTER={file}",
     )
+
+
+def _expecting(supported: str, finding: Finding) -> Finding:
+    """Say what a source may hold where its text does not parse."""
+    return replace(finding, expected=supported) if finding.code == "HF102" else finding

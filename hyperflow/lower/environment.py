@@ -35,7 +35,7 @@ def escape_dollars(text: str) -> str:
 
 
 def check_environment(draft: Draft) -> list[Finding]:
-    """Find bad or reserved names (HF409) and NCCL settings that fit no cluster (HF428) or its network (HF429)."""
+    """Find bad names and values (HF409), and NCCL settings that fit no cluster (HF428) or its network (HF429)."""
     settings = draft.job.job.env
     sources = draft.job.job.sources
     named = [(name, "env") for name in settings.variables]
@@ -52,6 +52,21 @@ def check_environment(draft: Draft) -> list[Finding]:
         )
         for name, source in named
         if RESERVED.fullmatch(name) or not VARIABLE.fullmatch(name)
+    ]
+    valued = [(name, "env", value) for name, value in settings.variables.items()]
+    valued += [(n, f"env.nccl.{c}", v) for c, variables in settings.nccl.items() for n, v in variables.items()]
+    findings += [
+        Finding(
+            code="HF409",
+            message=f"the value of the variable {name!r} holds a null byte, which no process can be given",
+            where=source,
+            got=repr(value[:60]),
+            expected="text without null bytes",
+            hint="pass binary data as a file, or encode it",
+            span=sources.get(f"{source}.{name}") or sources.get(source) or sources.get("env"),
+        )
+        for name, source, value in valued
+        if "\0" in value
     ]
     for cluster in settings.nccl:
         findings += _check_nccl(draft, cluster)

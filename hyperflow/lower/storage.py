@@ -15,6 +15,8 @@ CACHE_MOUNT = "/hyperflow/cache"
 _CLAIM = re.compile(r"pvc://([a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?)(?:/(.*))?")
 DATA_SOURCE = re.compile(r"datasource://([^/]+)/([^/]+)/(.+)")
 _URI = re.compile(r"[a-z][a-z0-9+.-]*://[^/].*")
+WRITABLE = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "hdfs", "oss", "obs", "cos", "tos", "swift", "oci", "msc")
+"""Stores that frameworks save to, by fsspec or by the Multi-Storage Client (msc); a page of the web is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,10 +32,11 @@ class Location:
 def locate(path: str, mount: str, where: str, *, read_only: bool) -> Location:
     """Read pvc://CLAIM/PATH, an absolute host path, or a URI such as s3:// or datasource://SYSTEM/TYPE/NAME.
 
-    Raises InputError (HF426) for anything else, a path that climbs out with `..` included.
+    Raises InputError (HF426) for anything else, a path that climbs out with `..` and a store that nothing saves to
+    included.
     """
     claim = _CLAIM.fullmatch(path)
-    if ".." in path.split("/"):
+    if ".." in path.split("/") or "\0" in path:
         raise InputError(_bad_path(path, where))
     if claim:
         source = {"claimName": claim[1], **({"readOnly": True} if read_only else {})}
@@ -43,9 +46,10 @@ def locate(path: str, mount: str, where: str, *, read_only: bool) -> Location:
         return Location(inner=mount, mount=mount, volume={"hostPath": {"path": path, "type": "Directory"}})
     if DATA_SOURCE.fullmatch(path) and read_only:
         return Location(inner=path, mount=None, volume=None)
-    if _URI.fullmatch(path) and not path.startswith(("pvc:", "datasource:")):
+    scheme = path.partition(":")[0]
+    if _URI.fullmatch(path) and scheme not in ("pvc", "datasource") and (read_only or scheme in WRITABLE):
         return Location(inner=path, mount=None, volume=None)
-    raise InputError(_bad_path(path, where))
+    raise InputError(_bad_path(path, where, read_only=read_only))
 
 
 def data_location(job: ResolvedJob) -> Location | None:
@@ -81,12 +85,13 @@ def storage_paths(job: ResolvedJob, clusters: tuple[str, ...]) -> tuple[StorageP
     return tuple(paths)
 
 
-def _bad_path(path: str, where: str) -> Finding:
+def _bad_path(path: str, where: str, *, read_only: bool = True) -> Finding:
+    stores = "" if read_only else f"; the stores are {', '.join(WRITABLE)}"
     return Finding(
         code="HF426",
         message=f"{where} is no place that pods can reach",
         where=where,
         got=repr(path[:200]),
-        expected="pvc://CLAIM/PATH, an absolute path on the nodes, or a URI such as s3://bucket/path",
+        expected="pvc://CLAIM/PATH, an absolute path on the nodes, or a URI such as s3://bucket/path" + stores,
         hint="name the claim or bucket that holds it",
     )

@@ -1,7 +1,9 @@
 """Split policies of the user's own: a name among the given ones, an entry point, or `module:function`."""
 
 import importlib
+import importlib.util
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import cast
@@ -9,6 +11,7 @@ from typing import cast
 from hyperflow.errors import Finding, InputError, nearest
 from hyperflow.ir.resolved import ResolvedJob
 from hyperflow.plan.checks import span_of
+from hyperflow.user_code import user_code
 
 GROUP = "hyperflow.split_policies"
 
@@ -51,20 +54,37 @@ def _named_policy(job: ResolvedJob, name: str, given: Mapping[str, Policy]) -> P
         return even_policy
     installed = {entry.name: entry for entry in entry_points(group=GROUP)}
     if name in installed:
-        return cast(Policy, installed[name].load())
+        with _running(name):
+            return cast(Policy, installed[name].load())
     module, colon, function = name.partition(":")
     if colon:
-        try:
-            return cast(Policy, getattr(importlib.import_module(module), function))
-        except (ImportError, AttributeError) as error:
-            raise InputError(_unknown(job, name, str(error), "")) from error
+        if not _is_module(module):
+            raise InputError(_unknown(job, name, f"there is no module {module}", ""))
+        with _running(name):
+            found = importlib.import_module(module)
+        if not hasattr(found, function):
+            raise InputError(_unknown(job, name, f"module {module} has no {function}", ""))
+        return cast(Policy, getattr(found, function))
     known = ["even", *given, *installed]
     raise InputError(_unknown(job, name, f"known policies: {', '.join(sorted(known))}", nearest(name, known)))
 
 
+def _is_module(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):  # a parent that is absent, or no legal name
+        return False
+
+
+def _running(name: str) -> AbstractContextManager[None]:
+    expected = "a function of the number of layers and the stages, that gives the layers of each"
+    return user_code("HF119", f"the policy {name}", "@hf.parallel(policy=)", expected)
+
+
 def ask_policy(job: ResolvedJob, name: str, policy: Policy, stages: Sequence[PolicyStage]) -> tuple[int, ...]:
-    """Ask a policy for the layers of each stage; raises InputError (HF219) when the answer is no split."""
-    answer: object = policy(job.model.num_layers, stages)
+    """Ask a policy for the layers of each stage; raises InputError: HF219 for no split, HF119 where it raises."""
+    with _running(name):
+        answer: object = policy(job.model.num_layers, stages)
     layers = tuple(cast(Sequence[object], answer)) if isinstance(answer, list | tuple) else ()
     whole = all(isinstance(count, int) and count >= 1 for count in layers)
     total = sum(count for count in layers if isinstance(count, int))
@@ -86,7 +106,7 @@ def ask_policy(job: ResolvedJob, name: str, policy: Policy, stages: Sequence[Pol
 def _unknown(job: ResolvedJob, name: str, known: str, hint: str) -> Finding:
     return Finding(
         code="HF219",
-        message=f'there is no split policy "{name}"',
+        message=f'there is no split policy "{name}"' + (f": {known}" if ":" in name else ""),
         where="@hf.parallel(policy=)",
         span=span_of(job, "parallel.policy", "parallel"),
         got=known,

@@ -17,14 +17,14 @@ def resolve(job: TrainingJob, model: Model, findings: Sequence[Finding] = ()) ->
     """Look up devices, tiers and cluster names.
 
     Raises InputError with all findings: HF121 unknown device, HF122 empty fleet, HF123 names that Kubernetes refuses,
-    HF124 unknown cluster name, HF310 unknown tier.
+    HF124 unknown cluster name, HF128 a cluster that is its own fallback, HF310 unknown tier.
     """
     found = list(findings)
     found += check_names(job)
     fleet = _with_catalogue_devices(job, found)
     clusters = tuple(cluster for cluster in fleet.clusters if cluster.nodes_usable > 0)
     found += _check_fleet(job, fleet, clusters)
-    found += _check_cluster_names(job, fleet)
+    found += _check_cluster_names(job, fleet) + _check_fallbacks(job)
     job_tier = resolve_tier(job, "job", clusters, found)
     stage_tier = resolve_tier(job, "stage", clusters, found)
     raise_errors(found)
@@ -123,6 +123,23 @@ def _check_cluster_names(job: TrainingJob, fleet: Fleet) -> list[Finding]:
         for path, names in used.items()
         for name in dict.fromkeys(names)
         if name not in known
+    ]
+
+
+def _check_fallbacks(job: TrainingJob) -> list[Finding]:
+    """Find clusters that are to stand in for themselves (HF128)."""
+    return [
+        Finding(
+            code="HF128",
+            message=f'cluster "{name}" is its own fallback',
+            where=f"@hf.fallback({name}=)",
+            span=job.sources.get(f"fallback.{name}") or job.sources.get("fallback"),
+            got=name,
+            expected="another cluster",
+            hint=f"name the clusters that may take the place of {name}, or leave it out",
+        )
+        for name, names in job.fallback.items()
+        if name in names
     ]
 
 

@@ -7,6 +7,9 @@ from pydantic import Field
 
 from hyperflow.spec.record import Record
 
+MAX_ROUND_TRIP_MS = 3_600_000.0
+"""An hour; longer is a slip of units, and would overflow the cost model."""
+
 
 class LinkKind(StrEnum):
     """The kinds of interconnect; each has a catalogue default for bandwidth and latency."""

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from hyperflow.spec.record import Record
+from hyperflow.spec.record import Record, Whole
 
 
 class Attention(Record):
@@ -18,30 +18,30 @@ class Attention(Record):
     """
 
     kind: Literal["gqa", "mla"] = "gqa"
-    heads: int = Field(gt=0)
-    kv_heads: int = Field(gt=0)
-    head_dim: int = Field(gt=0)
-    value_head_dim: int | None = None
-    window: int | None = None
-    query_lora_rank: int | None = None
-    kv_lora_rank: int | None = None
-    rope_head_dim: int = 0
+    heads: Whole = Field(gt=0)
+    kv_heads: Whole = Field(gt=0)
+    head_dim: Whole = Field(gt=0)
+    value_head_dim: Whole | None = None
+    window: Whole | None = None
+    query_lora_rank: Whole | None = None
+    kv_lora_rank: Whole | None = None
+    rope_head_dim: Whole = 0
 
 
 class Recurrence(Record):
     """A Mamba or linear-attention mixer: work grows linearly with the sequence."""
 
     kind: Literal["mamba", "linear-attention"]
-    inner_width: int = Field(gt=0)
-    state_size: int = Field(gt=0)
-    heads: int = Field(gt=0)
-    conv_width: int = 0
+    inner_width: Whole = Field(gt=0)
+    state_size: Whole = Field(gt=0)
+    heads: Whole = Field(gt=0)
+    conv_width: Whole = 0
 
 
 class FeedForward(Record):
     """A dense feed-forward block; `gated` blocks have three matrices, plain ones two."""
 
-    width: int = Field(gt=0)
+    width: Whole = Field(gt=0)
     gated: bool = True
 
 
@@ -51,11 +51,11 @@ class Experts(Record):
     `latent_width` is the width to which a token is projected before the routed experts see it (None: not at all).
     """
 
-    count: int = Field(gt=0)
-    active: int = Field(gt=0)
-    width: int = Field(gt=0)
-    shared_width: int = 0
-    latent_width: int | None = Field(default=None, gt=0)
+    count: Whole = Field(gt=0)
+    active: Whole = Field(gt=0)
+    width: Whole = Field(gt=0)
+    shared_width: Whole = 0
+    latent_width: Whole | None = Field(default=None, gt=0)
     gated: bool = True
 
 
@@ -72,11 +72,11 @@ class Layer(Record):
     recurrence: Recurrence | None = None
     feed_forward: FeedForward | None = None
     experts: Experts | None = None
-    mixer_parameters: int = Field(default=0, ge=0)
-    feed_forward_parameters: int = Field(default=0, ge=0)
-    expert_parameters: int = Field(default=0, ge=0)
-    active_expert_parameters: int = Field(default=0, ge=0)
-    replicated_parameters: int = Field(default=0, ge=0)
+    mixer_parameters: Whole = Field(default=0, ge=0)
+    feed_forward_parameters: Whole = Field(default=0, ge=0)
+    expert_parameters: Whole = Field(default=0, ge=0)
+    active_expert_parameters: Whole = Field(default=0, ge=0)
+    replicated_parameters: Whole = Field(default=0, ge=0)
 
     @property
     def parameters(self) -> int:
@@ -97,7 +97,7 @@ class Layer(Record):
 class LayerRun(Record):
     """`count` equal layers in a row."""
 
-    count: int = Field(gt=0)
+    count: Whole = Field(gt=0)
     layer: Layer
 
 

@@ -1,20 +1,23 @@
 """The user's wish as one record: what the decorators collect and nothing derived from it."""
 
+import re
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from hyperflow.errors import Finding, SourceSpan
-from hyperflow.spec.fleet import Fleet
+from hyperflow.spec.fleet import MAX_ROUND_TRIP_MS, Fleet
 from hyperflow.spec.launch import Launch
 from hyperflow.spec.model import Layer
-from hyperflow.spec.record import Record
+from hyperflow.spec.record import Number, Record, Whole
 
 Auto = Literal["auto"]
-Degree = Annotated[int, Field(ge=1, le=1_000_000)] | Auto
+Degree = Annotated[Whole, Field(ge=1, le=1_000_000)] | Auto
 Precision = Literal["bf16", "fp16", "fp8"]
 Recompute = Literal["none", "selective", "full"]
+HEALTH_CHECKS = ("smi", "nvidia-smi", "rocm-smi", "npu-smi", "dcgm", "nccl")
 Rendezvous = str  # "mcs", "service-export", "hostnetwork" or "address=HOST:PORT"
 
 
@@ -23,16 +26,16 @@ class ModelRequest(Record):
 
     config: str | None = None
     preset: str | None = None
-    layers: int | tuple[Layer, ...] | None = None
-    hidden: int | None = Field(default=None, gt=0, le=2**20)
-    ffn: int | None = Field(default=None, gt=0, le=2**24)
-    heads: int | None = Field(default=None, gt=0, le=2**20)
-    kv_heads: int | None = Field(default=None, gt=0, le=2**20)
-    head_dim: int | None = Field(default=None, gt=0, le=2**20)
-    vocab: int | None = Field(default=None, gt=0, le=2**30)
+    layers: Whole | tuple[Layer, ...] | None = None
+    hidden: Whole | None = Field(default=None, gt=0, le=2**20)
+    ffn: Whole | None = Field(default=None, gt=0, le=2**24)
+    heads: Whole | None = Field(default=None, gt=0, le=2**20)
+    kv_heads: Whole | None = Field(default=None, gt=0, le=2**20)
+    head_dim: Whole | None = Field(default=None, gt=0, le=2**20)
+    vocab: Whole | None = Field(default=None, gt=0, le=2**30)
     gated: bool = True
     tied: bool = False
-    seq: int | None = Field(default=None, gt=0, le=2**30)
+    seq: Whole | None = Field(default=None, gt=0, le=2**30)
     precision: Precision = "bf16"
 
 
@@ -53,11 +56,11 @@ class Parallelism(Record):
     pp: Degree = "auto"
     dp: Degree = "auto"
     micro_batch_size: Degree = 1
-    global_batch_size: int = Field(default=32, gt=0, le=1_000_000)
+    global_batch_size: Whole = Field(default=32, gt=0, le=1_000_000)
     schedule: str = "1f1b"
     recompute: Recompute | Auto = "none"
     zero: Literal[0, 1, 2, 3] = 1
-    layers: dict[str, int | tuple[int, ...]] | tuple[int, ...] | None = None
+    layers: dict[str, Whole | tuple[Whole, ...]] | tuple[Whole, ...] | None = None
     policy: str | Callable[..., Any] | None = None
     allreduce: Literal["flat", "hierarchical"] = "flat"
 
@@ -82,23 +85,30 @@ class Placement(Record):
     fleet: Fleet
     rendezvous: Rendezvous = "mcs"
     prefer: Literal["fastest", "cheapest", "binpack", "idle"] = "fastest"
-    max_rtt_ms: float | None = Field(default=None, gt=0)
+    max_rtt_ms: Number | None = Field(default=None, gt=0, le=MAX_ROUND_TRIP_MS)
 
 
 class Checkpoint(Record):
     """Where checkpoints go, how often, and the mean time between failures when known (seconds)."""
 
     to: str
-    every_seconds: float | None = Field(default=None, gt=0)
-    mtbf_seconds: float | None = Field(default=None, gt=0)
+    every_seconds: Number | None = Field(default=None, gt=0)
+    mtbf_seconds: Number | None = Field(default=None, gt=0)
+
+
+def _known_check(health: str) -> str:
+    """Take a built-in check, or an image, which is told from a slip by its registry, tag or digest."""
+    if health not in HEALTH_CHECKS and not re.search(r"[/:@]", health):
+        raise PydanticCustomError("health", f"{', '.join(HEALTH_CHECKS)}, or an image with its registry or tag")
+    return health
 
 
 class Guard(Record):
     """What happens when a part of the job fails or does not start."""
 
     on_partial_failure: Literal["abort", "keep"] = "abort"
-    rendezvous_timeout_seconds: float = Field(default=900, gt=0)
-    health: str | None = None
+    rendezvous_timeout_seconds: Number = Field(default=900, gt=0)
+    health: Annotated[str, AfterValidator(_known_check)] | None = None
 
 
 class Environment(Record):
@@ -128,7 +138,7 @@ class TrainingJob(Record):
     queue: str = "default"
     priority: str | None = None
     namespace: str = "default"
-    retries: int = Field(default=3, ge=0)
+    retries: Whole = Field(default=3, ge=0)
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     model: ModelRequest

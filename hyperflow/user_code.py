@@ -1,14 +1,13 @@
-"""Exceptions of the user's own code, told with the user's own frames."""
+"""Running code of the user's, a job file or a policy: exceptions are told with the user's own frames."""
 
 import contextlib
 import traceback
 from collections.abc import Generator
 from pathlib import Path
 
-from hyperflow.dsl.positions import shown_path
 from hyperflow.errors import Finding, HyperFlowError, InputError
 
-_PACKAGE = Path(__file__).parents[1]
+_PACKAGE = Path(__file__).parent
 
 
 @contextlib.contextmanager
@@ -39,6 +38,12 @@ def _user_error(code: str, subject: str, place: str, error: BaseException, expec
         expected=expected,
         hint="mend the file; run it with python to see the whole traceback",
     )
+
+
+def shown_path(filename: str) -> str:
+    """Give a path as the user would type it: relative where it lies below the current folder."""
+    path = Path(filename)
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else filename
 
 
 def _words(error: BaseException) -> str:
