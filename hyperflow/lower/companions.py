@@ -16,7 +16,7 @@ from hyperflow.lower.draft import Draft
 from hyperflow.lower.launch import LaunchRecipe, pod_file
 from hyperflow.lower.propagation import duplicate_policy, select
 from hyperflow.lower.schedule_file import FILE as SCHEDULE_FILE
-from hyperflow.lower.schedule_file import schedule_csv
+from hyperflow.lower.schedule_file import needs_schedule_file, schedule_csv
 
 CONFIG_MAP_LIMIT = 1024 * 1024
 
@@ -32,9 +32,8 @@ def launch_config(draft: Draft, recipe: LaunchRecipe) -> ConfigMap:
         "plan.json": json.dumps(launch_plan(draft), indent=1) + "\n",
         **recipe.pod_files,
     }
-    order = schedule_csv(draft.plan)
-    if order is not None:
-        files[SCHEDULE_FILE] = order
+    if needs_schedule_file(draft.plan):
+        files[SCHEDULE_FILE] = schedule_csv(draft.plan)
     size = sum(len(name.encode()) + len(content.encode()) for name, content in files.items())
     if size > CONFIG_MAP_LIMIT:
         largest = max(files, key=lambda name: len(files[name].encode()))

@@ -6,7 +6,7 @@ from hyperflow.errors import Finding, nearest
 from hyperflow.lower.draft import LAUNCH_DIR, Draft
 from hyperflow.lower.rendezvous import Rendezvous
 from hyperflow.lower.schedule_file import FILE as SCHEDULE_FILE
-from hyperflow.lower.schedule_file import schedule_csv
+from hyperflow.lower.schedule_file import needs_schedule_file
 from hyperflow.lower.split_counts import layers_per_stage
 from hyperflow.lower.stage_groups import StageGroup
 from hyperflow.lower.storage import CACHE_MOUNT, checkpoint_location, data_location, keeps_cache
@@ -124,7 +124,7 @@ def _ranks(draft: Draft, group: StageGroup, cluster: Cluster, rendezvous: Rendez
 
 def _plan(draft: Draft) -> dict[str, str]:
     plan, degrees = draft.plan, draft.plan.degrees
-    order = {"HF_SCHEDULE_FILE": f"{LAUNCH_DIR}/{SCHEDULE_FILE}"} if schedule_csv(plan) is not None else {}
+    order = {"HF_SCHEDULE_FILE": f"{LAUNCH_DIR}/{SCHEDULE_FILE}"} if needs_schedule_file(plan) else {}
     return {
         **order,
         "HF_JOB": draft.job.job.name,

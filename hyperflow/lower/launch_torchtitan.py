@@ -14,7 +14,7 @@ from hyperflow.lower.checkpoints import save_interval_steps
 from hyperflow.lower.draft import LAUNCH_DIR
 from hyperflow.lower.launch import LaunchRecipe, pod_file
 from hyperflow.lower.owned_flags import merge_flags
-from hyperflow.lower.schedule_file import FILE, schedule_csv
+from hyperflow.lower.schedule_file import FILE, needs_schedule_file
 from hyperflow.lower.split_counts import data_parallel_clusters, layers_per_stage
 from hyperflow.lower.storage import checkpoint_location, data_location
 from hyperflow.lower.timeouts import comm_seconds
@@ -98,7 +98,7 @@ def _degrees(plan: Plan) -> dict[str, ArgumentValue]:
 
 def _schedule(plan: Plan) -> dict[str, ArgumentValue]:
     """The schedule by name, or the planned order by file where its warm-up hides a link."""
-    if schedule_csv(plan) is None:
+    if not needs_schedule_file(plan):
         return {"parallelism.pipeline_parallel_schedule": SCHEDULES[schedule_key(plan.schedule)]}
     return {
         "parallelism.pipeline_parallel_schedule": "PipelineScheduleSingle",

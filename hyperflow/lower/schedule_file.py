@@ -8,10 +8,13 @@ from hyperflow.simulate.torch_csv import compute_only_csv
 FILE = "schedule.csv"
 
 
-def schedule_csv(plan: Plan) -> str | None:
-    """Give the compute-only CSV of the plan's order; None where the framework's own 1F1B is that order."""
+def needs_schedule_file(plan: Plan) -> bool:
+    """Say whether the plan's order is another than the framework's own 1F1B."""
     stages = plan.degrees.pp
     standard = tuple(min(plan.microbatches, stages - index) for index in range(stages))
-    if schedule_key(plan.schedule) != "1f1b" or plan.warmup in ((), standard):
-        return None
-    return compute_only_csv(one_f_one_b(stages, plan.microbatches, plan.warmup))
+    return schedule_key(plan.schedule) == "1f1b" and plan.warmup not in ((), standard)
+
+
+def schedule_csv(plan: Plan) -> str:
+    """Give the compute-only CSV of the plan's order."""
+    return compute_only_csv(one_f_one_b(plan.degrees.pp, plan.microbatches, plan.warmup))

@@ -6,6 +6,7 @@ from hyperflow.plan.across import Across
 from hyperflow.plan.checks import span_of
 from hyperflow.plan.pricing import Pricer
 from hyperflow.plan.search import Candidate
+from hyperflow.plan.warmup import can_be_handed_over
 from hyperflow.units import format_seconds
 
 
@@ -83,25 +84,30 @@ def _slower_ways(plan: Plan) -> list[LinkLoad]:
 
 
 def _warmup(pricer: Pricer, candidate: Candidate, plan: Plan) -> list[Finding]:
-    """A plan that would be faster with more micro-batches in flight than Megatron's 1F1B keeps."""
+    """A plan that would be faster with more micro-batches in flight than the order it must keep to has."""
     paced = candidate.paced
-    launch = pricer.job.job.launch
     if plan.shape != "pipeline" or paced.hidden_seconds >= paced.seconds * 0.99:
         return []
-    if launch is None or launch.kind != "megatron":
+    launch = pricer.job.job.launch
+    if launch is not None and launch.kind == "megatron":
+        message = "Megatron keeps the standard 1F1B order and waits for the link with every micro-batch"
+        hint = "torchtitan takes the order as a file; a lower round trip or a larger micro-batch also helps"
+    elif not can_be_handed_over(candidate.problem):
+        message = "the order that hides the link is too long for a file; the standard 1F1B order waits for the link"
+        hint = "a larger micro-batch makes fewer of them; a lower round trip also helps"
+    else:
         return []
     hidden = format_seconds(paced.hidden_seconds + candidate.overhead_seconds)
     return [
         Finding(
             code="HF215",
             severity="note",
-            message="Megatron keeps the standard 1F1B order and waits for the link with every micro-batch: "
-            f"{format_seconds(plan.step_seconds)} a step",
+            message=f"{message}: {format_seconds(plan.step_seconds)} a step",
             where="schedule",
             span=span_of(pricer.job, "parallel.schedule", "parallel"),
             got=f"{format_seconds(plan.step_seconds)} a step in that order",
             expected=f"{hidden} with warm-up depths {', '.join(map(str, paced.hidden_depths))}",
-            hint="torchtitan takes the order as a file; a lower round trip or a larger micro-batch also helps",
+            hint=hint,
         )
     ]
 
@@ -125,7 +131,7 @@ def _labels(pricer: Pricer, plan: Plan) -> list[Finding]:
 
 def _crossing(pricer: Pricer, plan: Plan, across: Across | None) -> list[Finding]:
     """G2: gradients that cross a link without being reduced inside the clusters first."""
-    if plan.shape != "data-parallel" or across is None or across.is_nested or across.dp_inside < 2:
+    if plan.shape != "data-parallel" or across is None or across.exchange.is_nested or across.exchange.dp_inside < 2:
         return []
     return [
         Finding(
@@ -135,8 +141,8 @@ def _crossing(pricer: Pricer, plan: Plan, across: Across | None) -> list[Finding
             f"{format_seconds(across.flat_seconds)} a step",
             where="@hf.parallel(allreduce=)",
             span=span_of(pricer.job, "parallel.allreduce", "parallel.dp", "parallel"),
-            got=f"{format_seconds(across.flat_seconds)} a step on the link",
-            expected=f"{format_seconds(across.nested_seconds)} when reduced inside each cluster first",
+            got=f"{format_seconds(across.exchange.flat_seconds)} a step on the link",
+            expected=f"{format_seconds(across.exchange.nested_seconds)} when reduced inside each cluster first",
             hint='allreduce="hierarchical"',
         )
     ]

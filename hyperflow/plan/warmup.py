@@ -15,6 +15,8 @@ MOST_MORE = 32
 """No stage holds more micro-batches than this beyond the standard order."""
 MOST_STAGES = 32
 """Longer pipelines keep the standard order: choosing depths takes time that grows with the cube of their length."""
+MOST_OPERATIONS = 80_000
+"""Longer orders than this keep to the standard one: frameworks take others as a file, which must fit a ConfigMap."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +36,7 @@ def pace(problem: SplitProblem, split: Split, *, takes_warmup: bool) -> Paced:
     A framework that takes no other depths runs the standard ones; what the best would give is told beside it.
     """
     depths, hidden, standard, plain = _best_depths(problem, split)
-    chosen = (depths, hidden) if takes_warmup else (standard, plain)
+    chosen = (depths, hidden) if takes_warmup and can_be_handed_over(problem) else (standard, plain)
     return Paced(
         depths=chosen[0],
         seconds=chosen[1],
@@ -42,6 +44,11 @@ def pace(problem: SplitProblem, split: Split, *, takes_warmup: bool) -> Paced:
         hidden_depths=depths,
         hidden_seconds=hidden,
     )
+
+
+def can_be_handed_over(problem: SplitProblem) -> bool:
+    """Whether an order of the problem's size fits the file that frameworks read."""
+    return 2 * problem.num_stages * problem.microbatches <= MOST_OPERATIONS
 
 
 def _best_depths(problem: SplitProblem, split: Split) -> tuple[tuple[int, ...], float, tuple[int, ...], float]:
