@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 PIPELINE = """\
@@ -28,8 +29,16 @@ def pipeline(name: str = "world"):
 """
 
 
-def measured(command: list[str], folder: Path) -> tuple[float, float]:
-    """Run one fresh process; give its seconds and its peak resident memory in MiB."""
+class Run(NamedTuple):
+    """What one fresh process took."""
+
+    seconds: float
+    processor_seconds: float
+    peak_mib: float
+
+
+def measured(command: list[str], folder: Path) -> Run:
+    """Run one fresh process and measure it."""
     # byte code as an installed package has it, also where the environment forbids writing it
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     begun = time.perf_counter()
@@ -40,7 +49,7 @@ def measured(command: list[str], folder: Path) -> tuple[float, float]:
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit(f"{' '.join(command)} left with {process.returncode}")
-    return time.perf_counter() - begun, usage.ru_maxrss / 1024
+    return Run(time.perf_counter() - begun, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
 def main(rounds: int) -> None:
@@ -59,14 +68,14 @@ def main(rounds: int) -> None:
         }
         for command in commands.values():
             measured(command, folder)  # so that byte code is on disk
-        figures: dict[str, list[tuple[float, float]]] = {}
+        figures: dict[str, list[Run]] = {}
         for _ in range(rounds):
             for name, command in commands.items():
                 figures.setdefault(name, []).append(measured(command, folder))
     print(f"{'command':<42}{'best':>9}{'median':>9}{'peak memory':>14}")
     for name, runs in figures.items():
-        seconds = [run[0] for run in runs]
-        peak = max(run[1] for run in runs)
+        seconds = [run.seconds for run in runs]
+        peak = max(run.peak_mib for run in runs)
         print(f"{name:<42}{min(seconds):>7.2f} s{statistics.median(seconds):>7.2f} s{peak:>10.0f} MiB")
 
 
