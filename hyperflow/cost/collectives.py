@@ -36,6 +36,19 @@ def p2p_seconds(size: float, bandwidth: float, latency: float) -> float:
     return size / bandwidth + latency
 
 
+def crossing_bytes(size: float, ranks_per_cluster: Sequence[int]) -> float:
+    """Bytes over the link of a cluster, one way, when every rank of it exchanges `size` bytes with the other clusters.
+
+    A hierarchical all-reduce sends those of one rank per cluster, in shards; a flat one those of every rank, since
+    its rings are laid without regard to the link.
+
+    >>> crossing_bytes(4e9, [1, 1]), crossing_bytes(4e9, [8, 8])
+    (4000000000.0, 32000000000.0)
+    """
+    clusters = len(ranks_per_cluster)
+    return 2 * (clusters - 1) / clusters * size * max(ranks_per_cluster)
+
+
 def hierarchical_all_reduce_seconds(
     size: float,
     ranks_per_cluster: Sequence[int],
@@ -50,9 +63,7 @@ def hierarchical_all_reduce_seconds(
     """
     clusters = len(ranks_per_cluster)
     inside = max(2 * all_gather_seconds(size, ranks, cluster_bandwidth, latency) for ranks in ranks_per_cluster)
-    if clusters < 2:
-        return inside
-    across = 2 * (clusters - 1) / clusters * size / link_bandwidth + 2 * (clusters - 1) * round_trip_seconds
+    across = crossing_bytes(size, [1] * clusters) / link_bandwidth + 2 * (clusters - 1) * round_trip_seconds
     return inside + across
 
 
@@ -64,11 +75,8 @@ def flat_all_reduce_seconds(
     link_bandwidth: float,
     round_trip_seconds: float,
 ) -> float:
-    """One ring over all ranks; with several clusters its slowest hop is the link between them.
-
-    A ring of consecutive ranks crosses each link once, so the pipe carries the bytes of one rank.
-    """
+    """One all-reduce over all ranks that knows nothing of clusters; the slower of fabric and link sets the pace."""
     ranks, clusters = sum(ranks_per_cluster), len(ranks_per_cluster)
-    slowest = min(cluster_bandwidth, link_bandwidth) if clusters > 1 else cluster_bandwidth
-    crossing = 2 * (ranks - 1) * (clusters / ranks) * round_trip_seconds / 2 if clusters > 1 else 0.0
-    return all_reduce_seconds(size, ranks, slowest, latency) + crossing
+    inside = all_reduce_seconds(size, ranks, cluster_bandwidth, latency)
+    across = crossing_bytes(size, ranks_per_cluster) / link_bandwidth
+    return max(inside, across) + 2 * (clusters - 1) * round_trip_seconds

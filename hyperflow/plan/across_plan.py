@@ -63,8 +63,8 @@ def _links(across: Across) -> tuple[LinkLoad, ...]:
             source=a,
             target=b,
             purpose="dp",
-            bytes_per_step=round(across.crossing_bytes),
-            seconds_per_microbatch=across.exchange_seconds / microbatches,
+            bytes_per_step=round(across.exchange.bytes),
+            seconds_per_microbatch=across.exchange.seconds / microbatches,
         )
         for a in names
         for b in names

@@ -138,7 +138,7 @@ def _crossing(pricer: Pricer, plan: Plan, across: Across | None) -> list[Finding
             code="HF220",
             severity="warning",
             message="data parallelism crosses clusters with a flat all-reduce that keeps the link "
-            f"{format_seconds(across.flat_seconds)} a step",
+            f"{format_seconds(across.exchange.flat_seconds)} a step",
             where="@hf.parallel(allreduce=)",
             span=span_of(pricer.job, "parallel.allreduce", "parallel.dp", "parallel"),
             got=f"{format_seconds(across.exchange.flat_seconds)} a step on the link",

@@ -7,7 +7,8 @@ from hyperflow.ir.plan import Alternative, Plan
 from hyperflow.plan.build_plan import build_stages, idle_by_cluster, mean_idle, violations
 from hyperflow.plan.pricing import Pricer
 from hyperflow.plan.problem import Split
-from hyperflow.plan.search import Candidate, SearchResult, price_candidate, search_choices
+from hyperflow.plan.search import Candidate, SearchResult, price_candidate, search_ranked
+from hyperflow.plan.single_clusters import SingleClusters, kind_of
 from hyperflow.plan.sites import Site
 from hyperflow.units import format_gib
 
@@ -18,7 +19,11 @@ SINGLE_SECONDS = 20.0
 
 
 def list_alternatives(
-    pricer: Pricer, best: Candidate, reordered: Candidate | None, fastest: Candidate | None
+    pricer: Pricer,
+    best: Candidate,
+    reordered: Candidate | None,
+    fastest: Candidate | None,
+    singles: SingleClusters,
 ) -> tuple[Alternative, ...]:
     """Give the alternatives, each priced like the chosen plan and each at most once.
 
@@ -43,7 +48,7 @@ def list_alternatives(
     used = {best.bounded.choice.sites[place].cluster for place in best.split.order}
     if len(clusters) > 1:
         known: dict[tuple[Site, ...], SearchResult] = {}
-        found += [_alone(pricer, cluster, known) for cluster in clusters if used != {cluster}]
+        found += [_alone(singles, cluster, known) for cluster in clusters if used != {cluster}]
     return tuple(found)
 
 
@@ -114,19 +119,17 @@ def as_alternative(plan: Plan, name: str) -> Alternative:
     )
 
 
-def _alone(pricer: Pricer, cluster: str, known: dict[tuple[Site, ...], SearchResult]) -> Alternative:
+def _alone(singles: SingleClusters, cluster: str, known: dict[tuple[Site, ...], SearchResult]) -> Alternative:
     """The best plan that uses one cluster only, the open degrees chosen for it; equal clusters are searched once."""
-    alone = replace(pricer, sites=tuple(site for site in pricer.sites if site.cluster == cluster))
-    kind = tuple(replace(site, name="", cluster="") for site in alone.sites)
+    alone = singles.pricer(cluster)
+    kind = kind_of(alone.sites)
     if kind not in known:
-        known[kind] = search_choices(alone, SINGLE_WORK, SINGLE_SECONDS)
+        known[kind] = search_ranked(alone, singles.ranked(alone.sites), SINGLE_WORK, SINGLE_SECONDS)
     result = known[kind]
     name = f"{cluster} alone"
     if result.best is not None:
         degrees = result.best.degrees
-        choice = replace(result.best.bounded.choice, sites=alone.sites)
-        fluid = replace(result.best.bounded.fluid, choice=choice)
-        best = replace(result.best, bounded=replace(result.best.bounded, fluid=fluid))
+        best = replace(result.best, bounded=result.best.bounded.on(alone.sites, result.best.bounded.choice.copies))
         gap = 1 - result.bound_seconds / result.best.step_seconds
         doubt = f"; perhaps {gap:.0%} quicker, the search was cut off" if result.stopped and gap >= WORTH_SAYING else ""
         return describe(alone, best, name, f"tp{degrees.tp} pp{degrees.pp} dp{degrees.dp}{doubt}")

@@ -8,24 +8,31 @@ from hyperflow.ir.costs import CostSettings
 from hyperflow.plan.arrays import Floats
 from hyperflow.plan.choices import Choice
 from hyperflow.plan.pricing import Pricer
+from hyperflow.plan.sites import Site
 
-GRID = np.concatenate([np.geomspace(1.0, 1.5, 60), np.geomspace(1.55, 64.0, 40)])
+GRID = np.concatenate([np.geomspace(1.0, 1.1, 60), np.geomspace(1.11, 1.5, 30), np.geomspace(1.55, 64.0, 30)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fluid:
     """A choice as a fluid. `slots` are the paces of all stages to be had, fastest first, per unit of layer weight.
 
-    `quickest` are the seconds of the quickest layer on each slot, `ends` and `overhead` what embedding, head and the
-    once-a-step work add at least. `room`, `state` and `kept` are bytes by site.
+    `weight` is that of all layers, `heaviest` the most of one, `ends` that of embedding and head at least. `quickest`
+    are the seconds of the quickest layer on each slot, least first, `once_seconds` what once-a-step work adds at
+    least. By site: `by_site` (quickest layer), `embedding` and `head` in seconds, `room`, `state`, `kept` in bytes.
     """
 
     choice: Choice
     settings: CostSettings
     weight: float
+    heaviest: float
+    ends: float
     slots: Floats
     quickest: Floats
-    fixed_seconds: float
+    by_site: Floats
+    embedding: Floats
+    head: Floats
+    once_seconds: float
     room: Floats
     state: Floats
     kept: Floats
@@ -49,57 +56,88 @@ class Bounded:
         """The cost settings of the choice."""
         return self.fluid.settings
 
+    def on(self, sites: tuple[Site, ...], copies: tuple[int, ...]) -> "Bounded":
+        """The same choice on sites that cost the same, or that the bound does not speak of."""
+        choice = replace(self.choice, sites=sites, copies=copies)
+        return replace(self, fluid=replace(self.fluid, choice=choice))
+
 
 def bound_choice(pricer: Pricer, choice: Choice, stage_counts: list[int]) -> list[Bounded]:
     """Bound the step roughly for each number of stages: all work on the fastest device, the period all stages share."""
     fluid = _make_fluid(pricer, choice)
     rates = np.cumsum(1 / fluid.slots)
-    steady = (fluid.settings.microbatches - 1) * fluid.weight / rates * (1 - 1e-9)
-    least = fluid.fixed_seconds + fluid.weight * float(fluid.slots[0])
+    work = fluid.weight + fluid.ends
+    steady = (fluid.settings.microbatches - 1) * work / rates * (1 - 1e-9)
+    least = fluid.once_seconds + work * float(fluid.slots[0])
+    bounds: list[float] = (least + steady).tolist()
     return [
-        Bounded(bound_seconds=least + float(steady[stages - 1]), fluid=fluid, stages=stages)
+        Bounded(bound_seconds=bounds[stages - 1], fluid=fluid, stages=stages)
         for stages in stage_counts
-        if stages <= len(fluid.slots)
+        if stages <= len(bounds)
     ]
 
 
 def sharpen(pricer: Pricer, bounded: Bounded) -> Bounded | None:
     """Give a sharper bound; None when memory rules the choice out.
 
-    Layers fill the fastest stages first. A period P holds at most P / pace of the weight and P / quickest whole layers
-    on a stage. The cost (microbatches - 1) * P plus the least filling is bounded over a grid of periods, the filling
-    taken at the upper end of each interval and the period at its lower end.
+    Layers fill the fastest stages first. A period P holds at most P / pace of the weight, and whole layers only, on a
+    stage. The cost (microbatches - 1) * P plus the least filling is bounded over a grid of periods, the filling taken
+    at the upper end of each interval and the period at its lower end. Every cut between clusters is paid both ways.
     """
     fluid, stages = bounded.fluid, bounded.stages
     if not _could_hold(pricer, fluid, stages):
         return None
-    slots = fluid.slots[:stages]
-    least = max(
-        fluid.weight / float(np.sum(1 / slots)), _whole_layer_period(fluid, stages, pricer.job.model.num_layers)
-    )
+    slots, quickest = fluid.slots[:stages], fluid.quickest[:stages]
+    work = fluid.weight + fluid.ends
+    least = max(work / float(np.sum(1 / slots)), _whole_layer_period(fluid, stages, pricer.job.model.num_layers))
     periods = least * GRID
-    capacity = np.concatenate([np.zeros(1), np.cumsum(1 / slots)])
-    filling = np.interp(fluid.weight / periods, capacity, np.arange(len(capacity))) * periods
+    fluid_room = np.cumsum(periods[1:, None] / slots, axis=1)
+    whole_room = np.cumsum(np.floor(periods[1:, None] / quickest + 1e-9), axis=1) * fluid.heaviest + fluid.ends
+    held = np.minimum(np.minimum(fluid_room, whole_room), work)
+    filling = held[:, 0] * slots[0] + np.sum(np.diff(held, axis=1) * slots[1:], axis=1)
+    filling[held[:, -1] < work * (1 - 1e-9)] = np.inf
     steady = fluid.settings.microbatches - 1
-    bounds = np.minimum.accumulate(filling)[1:] + steady * periods[:-1]
-    beyond = fluid.weight * float(slots[0]) + steady * float(periods[-1])
-    bound = fluid.fixed_seconds + min(float(np.min(bounds)), beyond) * (1 - 1e-9)
+    beyond = work * float(slots[0]) + steady * float(periods[-1])
+    bound = min(float(np.min(filling + steady * periods[:-1])), beyond) * (1 - 1e-9)
+    bound += fluid.once_seconds + 2 * _least_cuts(pricer, fluid, stages)
     return replace(bounded, bound_seconds=max(bound, bounded.bound_seconds))
 
 
 def _whole_layer_period(fluid: Fluid, stages: int, num_layers: int) -> float:
-    """The least period in which the stages hold all layers in whole, each at least one."""
-    quickest = np.sort(fluid.quickest)[:stages]
-    low, high = float(quickest[-1]), float(quickest[0]) * num_layers + float(quickest[-1])
-    if np.sum(np.floor(low / quickest + 1e-9)) >= num_layers:
+    """The least period in which the stages hold all layers in whole, each at least one, besides embedding and head."""
+    quickest = fluid.quickest[:stages]
+    low, high = float(quickest[-1]), float(quickest[0]) * num_layers + float(quickest[-1]) + float(np.max(fluid.head))
+    if _most_layers(fluid, quickest, low) >= num_layers:
         return low * (1 - 1e-9)
     for _ in range(40):
         middle = (low + high) / 2
-        if np.sum(np.floor(middle / quickest + 1e-9)) >= num_layers:
+        if _most_layers(fluid, quickest, middle) >= num_layers:
             high = middle
         else:
             low = middle
     return low * (1 - 1e-9)
+
+
+def _most_layers(fluid: Fluid, quickest: Floats, period: float) -> float:
+    """Whole layers that stages hold in a period, the first stage beside the embedding, the last beside the head.
+
+    The end stands on one of the quickest stages, or on another site instead of the slowest of them.
+    """
+    total = np.sum(np.floor(period / quickest + 1e-9))
+    replaced = np.floor(period / np.minimum(fluid.by_site, quickest[-1]) + 1e-9)
+    head = np.max(np.floor((period - fluid.head) / fluid.by_site + 1e-9) - replaced)
+    first = np.max(np.floor((period - fluid.embedding) / fluid.by_site + 1e-9) - replaced)
+    return float(total + min(head, first))
+
+
+def _least_cuts(pricer: Pricer, fluid: Fluid, stages: int) -> float:
+    """One-way seconds of the cuts between sites that so many stages need at least: the shortest ones, none twice."""
+    copies = np.sort(np.array(fluid.choice.copies))[::-1]
+    needed = int(np.searchsorted(np.cumsum(copies), stages)) + 1
+    if needed < 2:
+        return 0.0
+    hops = pricer.shortest_hops(fluid.settings, fluid.choice.sites)
+    return sum(hops[: needed - 1]) * (1 - 1e-9)
 
 
 def _could_hold(pricer: Pricer, fluid: Fluid, stages: int) -> bool:
@@ -112,17 +150,25 @@ def _could_hold(pricer: Pricer, fluid: Fluid, stages: int) -> bool:
 def _make_fluid(pricer: Pricer, choice: Choice) -> Fluid:
     settings = pricer.settings(choice.degrees, choice.micro_batch_size, choice.recompute)
     summaries = [pricer.summary(site, settings) for site in choice.sites]
+    counts = np.array([count for _, count in pricer.runs])
     seconds = np.array([summary.seconds for summary in summaries])
-    mean = np.mean(seconds, axis=0)
+    mean = np.sum(seconds, axis=0) / len(summaries)
     paces = np.min(seconds / mean, axis=1)
-    copies = np.array(choice.copies)
+    copies, by_site = np.array(choice.copies), np.min(seconds, axis=1)
+    embedding = np.array([summary.embedding_seconds for summary in summaries])
+    head = np.array([summary.head_seconds for summary in summaries])
     return Fluid(
         choice=choice,
         settings=settings,
-        weight=float(np.sum(mean)),
+        weight=float(np.sum(mean * counts)),
+        heaviest=float(np.max(mean)),
+        ends=float(np.min(embedding / paces) + np.min(head / paces)),
         slots=np.sort(np.repeat(paces, copies)),
-        quickest=np.repeat(np.min(seconds, axis=1), copies),
-        fixed_seconds=min(s.ends_seconds for s in summaries) + min(s.overhead_seconds for s in summaries),
+        quickest=np.sort(np.repeat(by_site, copies)),
+        by_site=by_site,
+        embedding=embedding,
+        head=head,
+        once_seconds=min(s.overhead_seconds for s in summaries),
         room=np.array([s.room for s in summaries]),
         state=np.array([s.least_state for s in summaries]),
         kept=np.array([s.least_kept for s in summaries]),

@@ -72,7 +72,7 @@ def _search_orders(pricer: Pricer, deadline: float) -> Chosen | None:
     declared = search_ranked(pricer, ranked, SEARCH_WORK, seconds, declared_order=True)
     if len(pricer.sites) < 2:
         return _as_chosen(declared, None)
-    free = search_ranked(pricer, ranked, SEARCH_WORK, seconds)
+    free = search_ranked(pricer, ranked, SEARCH_WORK, seconds, known=declared.best)
     if declared.best is None or free.best is None:
         return _as_chosen(declared if free.best is None else free, None)
     if free.best.value < declared.best.value * (1 - ORDER_GAIN):

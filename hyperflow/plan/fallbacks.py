@@ -1,7 +1,7 @@
 """Fallback clusters: each combination with the split as baked in, next to the split that would suit it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice, product
 
 from hyperflow.errors import Finding
@@ -94,8 +94,7 @@ def _unusable(best: Candidate, swapped: tuple[Site | None, ...]) -> str:
 
 def _swapped(pricer: Pricer, best: Candidate, sites: tuple[Site, ...]) -> Candidate:
     """The same split with other sites under it."""
-    choice = replace(best.bounded.choice, sites=sites)
-    bounded = replace(best.bounded, fluid=replace(best.bounded.fluid, choice=choice))
+    bounded = best.bounded.on(sites, best.bounded.choice.copies)
     copies = [max(1, best.split.order.count(place)) for place in range(len(sites))]
     problem = pricer.problem(bounded.settings, bounded.stages, sites, copies, ascending=False)
     return price_candidate(pricer, bounded, problem, best.split)

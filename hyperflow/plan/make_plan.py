@@ -10,8 +10,9 @@ from hyperflow.ir.calibration import Calibration
 from hyperflow.ir.plan import Optimality, Plan
 from hyperflow.ir.profile import Profile
 from hyperflow.ir.resolved import ResolvedJob
-from hyperflow.plan.across import Across, describe_across, plan_across
+from hyperflow.plan.across import Across, describe_across
 from hyperflow.plan.across_plan import build_across
+from hyperflow.plan.across_search import plan_across
 from hyperflow.plan.advice import advise
 from hyperflow.plan.alternatives import as_alternative, list_alternatives
 from hyperflow.plan.build_plan import Context, build_plan
@@ -23,6 +24,7 @@ from hyperflow.plan.handmade import place_given_split, read_given_split
 from hyperflow.plan.infeasible import explain_infeasible, given_findings
 from hyperflow.plan.policies import Policy, find_policy
 from hyperflow.plan.pricing import Pricer
+from hyperflow.plan.single_clusters import SingleClusters
 from hyperflow.plan.sites import find_sites
 from hyperflow.plan.split import AGREEMENT, solve_split
 from hyperflow.plan.tier_limits import check_domains, tier_notes
@@ -49,24 +51,27 @@ def make_plan(
     pricer = Pricer(job=job, calibration=calibration or default_calibration(), sites=sites, profile=profile)
     asked = job.job.parallel.policy
     name, policy = (None, None) if asked is None else find_policy(job, asked, policies or {})
+    singles = SingleClusters(pricer)
     if job.job.parallel.layers is not None:
         chosen = _given(pricer, findings)
-        return _finish(pricer, _Ending(chosen=chosen, across=None, by="hand", findings=findings, deadline=deadline))
+        return _finish(pricer, singles, _Ending(chosen=chosen, by="hand", findings=findings, deadline=deadline))
     raise_errors(findings)
     chosen = choose(pricer, deadline)
     if chosen is None:
-        across = plan_across(pricer, deadline)
+        across = plan_across(pricer, singles, deadline, float("inf"))
         if across is None:
             raise InfeasibleError([*findings, *explain_infeasible(pricer)])
         return _only_across(pricer, across, findings)
+    ending = _Ending(chosen=chosen, by="solver", findings=findings, deadline=deadline)
     if name is not None and policy is not None:
         chosen = follow_policy(pricer, chosen, name, policy)
         findings += given_findings(pricer, chosen.candidate)
         raise_errors(findings, InfeasibleError)
-        ending = _Ending(chosen=chosen, across=None, by=f"the policy {name}", findings=findings, deadline=deadline)
-        return _finish(pricer, ending)
-    across = plan_across(pricer, deadline) if job.job.on.prefer in ("fastest", "cheapest") else None
-    return _finish(pricer, _Ending(chosen=chosen, across=across, by="solver", findings=findings, deadline=deadline))
+        ending = replace(ending, chosen=chosen, by=f"the policy {name}")
+    elif job.job.on.prefer in ("fastest", "cheapest"):
+        across = plan_across(pricer, singles, deadline, chosen.candidate.step_seconds)
+        ending = replace(ending, across=across)
+    return _finish(pricer, singles, ending)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,10 +79,10 @@ class _Ending:
     """All that a plan is made of at last."""
 
     chosen: Chosen
-    across: Across | None
     by: str
     findings: list[Finding]
     deadline: float
+    across: Across | None = None
 
 
 def _given(pricer: Pricer, findings: list[Finding]) -> Chosen:
@@ -92,7 +97,7 @@ def _optimality(ending: _Ending, started: float) -> Optimality:
     if ending.by != "solver":
         return Optimality(proven=False, bound_seconds=0.0, gap=1.0, solver=f"given by {ending.by}", solve_seconds=0.0)
     solved = solve_split(chosen.candidate.problem, seconds=CONFIRM_SECONDS, confirmation_seconds=CONFIRM_SECONDS)
-    bound = min(chosen.bound_seconds, step)
+    bound = min(chosen.bound_seconds, step, ending.across.bound_seconds if ending.across else step)
     proven = chosen.proven and bound >= step * (1 - AGREEMENT)
     return Optimality(
         proven=proven,
@@ -103,11 +108,11 @@ def _optimality(ending: _Ending, started: float) -> Optimality:
     )
 
 
-def _finish(pricer: Pricer, ending: _Ending) -> Plan:
+def _finish(pricer: Pricer, singles: SingleClusters, ending: _Ending) -> Plan:
     chosen, across = ending.chosen, ending.across
     optimal = _optimality(ending, ending.deadline - WHOLE_SECONDS)
     fallbacks = price_fallbacks(pricer, chosen.candidate, ending.deadline)
-    rows = list_alternatives(pricer, chosen.candidate, chosen.reordered, chosen.fastest)
+    rows = list_alternatives(pricer, chosen.candidate, chosen.reordered, chosen.fastest, singles)
     takes_across = (
         across is not None
         and pricer.job.job.on.prefer == "fastest"
@@ -134,8 +139,9 @@ def _finish(pricer: Pricer, ending: _Ending) -> Plan:
 def _across_instead(pricer: Pricer, across: Across, pipeline: Plan, context: Context) -> Plan:
     """Data parallelism across clusters wins; the best pipeline becomes an alternative."""
     step = across.step_seconds
-    bound = min(context.optimal.bound_seconds, step)
-    optimal = replace(context.optimal, proven=False, bound_seconds=bound, gap=1 - bound / step)
+    bound = min(context.optimal.bound_seconds, across.bound_seconds, step)
+    proven = bound >= step * (1 - AGREEMENT)
+    optimal = replace(context.optimal, proven=proven, bound_seconds=bound, gap=0.0 if proven else 1 - bound / step)
     rows = (as_alternative(pipeline, "pipeline across clusters"), *context.alternatives)
     return build_across(pricer, across, replace(context, alternatives=rows, optimal=optimal))
 
@@ -143,9 +149,14 @@ def _across_instead(pricer: Pricer, across: Across, pipeline: Plan, context: Con
 def _only_across(pricer: Pricer, across: Across, findings: list[Finding]) -> Plan:
     """No pipeline can hold the degrees, data parallelism across clusters can."""
     step, first = across.step_seconds, across.replicas[0]
-    optimal = Optimality(proven=False, bound_seconds=0.0, gap=1.0, solver="exact search", solve_seconds=0.0)
-    optimal = replace(
-        optimal, bound_seconds=min(step, first.bound_seconds), gap=1 - min(step, first.bound_seconds) / step
+    bound = across.bound_seconds
+    proven = bound >= step * (1 - AGREEMENT)
+    optimal = Optimality(
+        proven=proven,
+        bound_seconds=step if proven else bound,
+        gap=0.0 if proven else 1 - bound / step,
+        solver="exact search",
+        solve_seconds=0.0,
     )
     plan = build_across(pricer, across, Context(alternatives=(), fallbacks=(), optimal=optimal, why=()))
     why = explain_plan(plan, standard_seconds=plan.step_seconds, considered=1, by="solver", keeps_order=False)

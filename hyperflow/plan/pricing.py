@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import accumulate, combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +23,7 @@ from hyperflow.plan.sites import Site, link_between, transfer_seconds
 from hyperflow.simulate.orders import SCHEDULES, canonical_name
 
 _HELD_LIKE = {
-    "1F1B-V": "zb-v",
+    "1F1B-V": "1f1b-v",
     "DualPipeV": "dualpipe-v",
     "Interleaved1F1B": "interleaved-1f1b",
     "InterleavedZB": "interleaved-zero-bubble",
@@ -33,32 +35,40 @@ _HELD_LIKE = {
 """The schedule's name where the memory of micro-batches in flight is computed."""
 
 
-_Key = tuple[str, int, CostSettings]
+_Key = tuple[str, int, Degrees, int, str]
+_canonical = cache(canonical_name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What bounds need of a site: its layers as an array, the least of a layer's bytes, and the room for layers."""
+    """What bounds need of a site: seconds of each run of equal layers, the least of a layer's bytes, the room."""
 
     seconds: npt.NDArray[np.float64]
     least_state: float
     least_kept: float
     room: float
-    ends_seconds: float
+    embedding_seconds: float
+    head_seconds: float
     overhead_seconds: float
 
 
 @dataclass(slots=True, kw_only=True)
 class Pricer:
-    """Prices choices for one job; costs of a device under the same settings are computed once."""
+    """Prices choices for one job; what does not differ between two choices is computed once for both."""
 
     job: ResolvedJob
     calibration: Calibration
     sites: tuple[Site, ...]
     profile: Profile | None = None
     _costs: dict[_Key, DeviceCosts] = field(default_factory=dict[_Key, DeviceCosts])
-    _summaries: dict[_Key, Summary] = field(default_factory=dict[_Key, Summary])
-    _tables: dict[_Key, LayerTable] = field(default_factory=dict[_Key, LayerTable])
+    _summaries: dict[tuple[_Key, int], Summary] = field(default_factory=dict[tuple[_Key, int], Summary])
+    _tables: dict[tuple[_Key, int], LayerTable] = field(default_factory=dict[tuple[_Key, int], LayerTable])
+    _hops: dict[tuple[Degrees, int, tuple[str, ...]], tuple[float, ...]] = field(
+        default_factory=dict[tuple[Degrees, int, tuple[str, ...]], tuple[float, ...]]
+    )
+    _held: dict[tuple[str, int, int, int], tuple[float, ...]] = field(
+        default_factory=dict[tuple[str, int, int, int], tuple[float, ...]]
+    )
 
     @property
     def takes_warmup(self) -> bool:
@@ -69,10 +79,18 @@ class Pricer:
         launch = self.job.job.launch
         return launch is not None and launch.kind != "megatron"
 
+    @property
+    def runs(self) -> tuple[tuple[int, int], ...]:
+        """First layer and count of each run of layers that cost the same; measured layers differ one by one."""
+        if self.profile is not None:
+            return tuple((index, 1) for index in range(self.job.model.num_layers))
+        counts = [run.count for run in self.job.model.runs]
+        return tuple(zip(accumulate(counts[:-1], initial=0), counts, strict=True))
+
     def settings(self, degrees: Degrees, micro_batch_size: int, recompute: str) -> CostSettings:
         """Give the cost settings of one choice; the number of stages does not change the cost of a layer."""
         parallel = self.job.job.parallel
-        name = canonical_name(parallel.schedule)
+        name = _canonical(parallel.schedule)
         return CostSettings(
             degrees=degrees,
             micro_batch_size=micro_batch_size,
@@ -86,10 +104,14 @@ class Pricer:
         )
 
     def costs(self, site: Site, settings: CostSettings) -> DeviceCosts:
-        """Give the costs on a site's device, measured where the profile has them."""
-        key = (site.device, site.domain, settings)
+        """Give the costs on a site's device, measured where the profile has them.
+
+        A layer costs the same whatever the number of micro-batches and the schedule.
+        """
+        key = _key(site, settings)
         if key not in self._costs:
             plain = replace(settings, degrees=replace(settings.degrees, pp=1), devices_per_node=site.domain)
+            plain = replace(plain, microbatches=1, schedule="1f1b", chunks=1)
             costs = device_costs(self.job.model, self.job.devices[site.device], plain, self.calibration)
             self._costs[key] = (
                 costs if self.profile is None else apply_profile(costs, self.profile, self.job.model, self.calibration)
@@ -98,32 +120,38 @@ class Pricer:
 
     def table(self, site: Site, settings: CostSettings) -> LayerTable:
         """Give the layers on a site's device as plain numbers."""
-        key = (site.device, site.domain, settings)
+        key = (_key(site, settings), settings.microbatches)
         if key not in self._tables:
-            self._tables[key] = layer_table(self.costs(site, settings))
+            self._tables[key] = layer_table(self.costs(site, settings), settings.microbatches)
         return self._tables[key]
 
     def summary(self, site: Site, settings: CostSettings) -> Summary:
         """Give what bounds need of a site."""
-        key = (site.device, site.domain, settings)
+        key = (_key(site, settings), settings.microbatches)
         if key not in self._summaries:
-            costs, table = self.costs(site, settings), self.table(site, settings)
+            costs = self.costs(site, settings)
+            kinds = [costs.layers[first] for first, _ in self.runs]
+            once = [costs.step_seconds_per_layer[first] / settings.microbatches for first, _ in self.runs]
             self._summaries[key] = Summary(
-                seconds=np.array(table.seconds),
-                least_state=min(layer.state_bytes for layer in costs.layers),
-                least_kept=min(layer.activation_bytes for layer in costs.layers),
+                seconds=np.array([layer.seconds + more for layer, more in zip(kinds, once, strict=True)]),
+                least_state=min(layer.state_bytes for layer in kinds),
+                least_kept=min(layer.activation_bytes for layer in kinds),
                 room=max(0.0, costs.memory_limit_bytes - costs.fixed_bytes - costs.working_bytes),
-                ends_seconds=table.first.seconds + table.last.seconds,
+                embedding_seconds=costs.embedding.seconds,
+                head_seconds=costs.head.seconds,
                 overhead_seconds=costs.step_overhead_seconds,
             )
         return self._summaries[key]
 
     def held(self, settings: CostSettings, stages: int) -> tuple[float, ...]:
         """Micro-batches in flight on each stage."""
-        return tuple(
-            in_flight(settings.schedule, i, stages, settings.microbatches, chunks=settings.chunks)
-            for i in range(stages)
-        )
+        key = (settings.schedule, stages, settings.microbatches, settings.chunks)
+        if key not in self._held:
+            self._held[key] = tuple(
+                in_flight(settings.schedule, i, stages, settings.microbatches, chunks=settings.chunks)
+                for i in range(stages)
+            )
+        return self._held[key]
 
     def problem(
         self,
@@ -170,6 +198,16 @@ class Pricer:
                     pairs[a.name, b.name] = seconds
         return pairs
 
+    def shortest_hops(self, settings: CostSettings, sites: Sequence[Site]) -> tuple[float, ...]:
+        """One-way seconds between every two sites that may be neighbours, shortest first."""
+        key = (settings.degrees, settings.micro_batch_size, tuple(site.name for site in sites))
+        if key not in self._hops:
+            both = (
+                (self.hop_seconds(settings, a, b), self.hop_seconds(settings, b, a)) for a, b in combinations(sites, 2)
+            )
+            self._hops[key] = tuple(sorted(min(a, b) for a, b in both if a is not None and b is not None))
+        return self._hops[key]
+
     def hop_seconds(self, settings: CostSettings, a: Site, b: Site) -> float | None:
         """One-way seconds between neighbouring stages on two sites; None without a usable link.
 
@@ -191,19 +229,23 @@ class Pricer:
         return None if link is None else transfer_seconds(link, crossing_bytes(costs))
 
 
+def _key(site: Site, settings: CostSettings) -> _Key:
+    """What the costs of a layer depend on in one job."""
+    return site.device, site.domain, settings.degrees, settings.micro_batch_size, settings.recompute
+
+
 def crossing_bytes(costs: DeviceCosts) -> float:
     """Bytes that cross a stage boundary per micro-batch one way, over all pipelines."""
     degrees = costs.settings.degrees
     return costs.boundary_bytes * degrees.dp * degrees.cp
 
 
-def layer_table(costs: DeviceCosts) -> LayerTable:
+def layer_table(costs: DeviceCosts, microbatches: int) -> LayerTable:
     """Give the layers as plain numbers.
 
     What a layer adds once a step (optimizer, exposed data-parallel traffic) is spread over the micro-batches: stage i
     is busy for microbatches * T_i + U_i seconds a step. The head's logits are held for one micro-batch only.
     """
-    microbatches = costs.settings.microbatches
     once = (seconds / microbatches for seconds in costs.step_seconds_per_layer)
     head = costs.head
     return LayerTable(

@@ -60,6 +60,20 @@ class SearchResult:
     stopped: bool
 
 
+class Ranked:
+    """Choices with rough bounds; a sharper one is made when it is first asked for, and kept."""
+
+    def __init__(self, pricer: Pricer, rough: Sequence[Bounded]) -> None:
+        self._pricer, self.rough = pricer, rough
+        self._sharp: dict[int, Bounded | None] = {}
+
+    def sharp(self, number: int) -> Bounded | None:
+        """Give the sharper bound of a choice; None when memory rules it out."""
+        if number not in self._sharp:
+            self._sharp[number] = sharpen(self._pricer, self.rough[number])
+        return self._sharp[number]
+
+
 def search_choices(pricer: Pricer, work: float, seconds: float, *, declared_order: bool = False) -> SearchResult:
     """Solve choices in order of their bounds until no open bound can beat the best.
 
@@ -73,30 +87,38 @@ def search_choices(pricer: Pricer, work: float, seconds: float, *, declared_orde
 
 
 def search_ranked(
-    pricer: Pricer, ranked: Sequence[Bounded], work: float, seconds: float, *, declared_order: bool = False
+    pricer: Pricer,
+    ranked: Ranked,
+    work: float,
+    seconds: float,
+    *,
+    declared_order: bool = False,
+    known: Candidate | None = None,
 ) -> SearchResult:
-    """Search choices that are bounded already."""
+    """Search choices that are bounded already; `known` is a candidate to beat."""
     deadline = time.monotonic() + seconds
     budget = Budget(deadline=deadline, work=work)
     worth = _worth(pricer)
-    heap = [(worth(bounded, bounded.bound_seconds), number, False, bounded) for number, bounded in enumerate(ranked)]
+    heap = [(worth(bounded, bounded.bound_seconds), number, False) for number, bounded in enumerate(ranked.rough)]
     heapq.heapify(heap)
-    considered, solved, best = len(heap), 0, None
+    considered, solved, best = len(heap), 0, known
     closed: list[float] = []
     while heap and not (best is not None and heap[0][0] >= best.value * (1 - PROOF)):
         if budget.work < 0 and best is not None:
             break
-        _, number, sharp, bounded = heapq.heappop(heap)
+        _, number, is_sharp = heapq.heappop(heap)
         budget.work -= CHOICE_WORK
-        if not sharp:
-            sharper = sharpen(pricer, bounded)
-            if sharper is not None:
-                heapq.heappush(heap, (worth(sharper, sharper.bound_seconds), number, True, sharper))
+        bounded = ranked.sharp(number)
+        if bounded is None:
+            continue
+        if not is_sharp:
+            heapq.heappush(heap, (worth(bounded, bounded.bound_seconds), number, True))
             continue
         solved += 1
-        share = Budget(deadline=deadline, work=CANDIDATE_WORK)
+        allowed = min(CANDIDATE_WORK, work)
+        share = Budget(deadline=deadline, work=allowed)
         candidate, bound = solve_choice(pricer, bounded, share, declared_order)
-        budget.work -= CANDIDATE_WORK - max(0.0, share.work)
+        budget.work -= allowed - max(0.0, share.work)
         closed.append(worth(bounded, bound))
         if candidate is not None:
             candidate = replace(candidate, value=_value(pricer, candidate))
@@ -131,7 +153,7 @@ def _value(pricer: Pricer, candidate: Candidate) -> float:
     return candidate.step_seconds * devices * sum(hourly_price(sites[place]) for place in candidate.split.order)
 
 
-def rank_choices(pricer: Pricer) -> list[Bounded]:
+def rank_choices(pricer: Pricer) -> Ranked:
     """Give every choice with every number of stages and a rough bound."""
     job = pricer.job
     fixed = job.job.parallel.pp
@@ -141,7 +163,7 @@ def rank_choices(pricer: Pricer) -> list[Bounded]:
         counts = list(range(1, most + 1)) if fixed == "auto" else [fixed] * (fixed <= most)
         if counts:
             ranked += bound_choice(pricer, choice, counts)
-    return ranked
+    return Ranked(pricer, ranked)
 
 
 def _choices(pricer: Pricer) -> Iterator[Choice]:

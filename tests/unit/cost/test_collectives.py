@@ -6,6 +6,7 @@ from hyperflow.cost.collectives import (
     all_gather_seconds,
     all_reduce_seconds,
     all_to_all_seconds,
+    crossing_bytes,
     flat_all_reduce_seconds,
     hierarchical_all_reduce_seconds,
     nvls_all_reduce_seconds,
@@ -53,3 +54,11 @@ def test_hierarchy_is_never_slower_than_a_flat_ring_over_a_thin_pipe(first, seco
     flat = flat_all_reduce_seconds(size, [first, second], inside, 0, pipe, 0)
     nested = hierarchical_all_reduce_seconds(size, [first, second], inside, 0, pipe, 0)
     assert nested <= flat + 2 * size / inside
+
+
+def test_flat_all_reduce_sends_the_bytes_of_every_rank_over_the_link():
+    assert crossing_bytes(10e9, [8, 8]) == 8 * crossing_bytes(10e9, [1, 1])
+    expected = 8 * 10e9 / 12.5e9 + 2 * 0.02
+    assert flat_all_reduce_seconds(10e9, [8, 8], 300e9, 0, 12.5e9, 0.02) == pytest.approx(expected)
+    alone = flat_all_reduce_seconds(10e9, [8], 300e9, 0, 12.5e9, 0.02)
+    assert alone == pytest.approx(all_reduce_seconds(10e9, 8, 300e9, 0))

@@ -79,7 +79,7 @@ def test_b1_layers_by_hand_run_no_solver(monkeypatch):
 
     monkeypatch.setattr("hyperflow.plan.choose.search_ranked", fail)
     monkeypatch.setattr("hyperflow.plan.make_plan.solve_split", fail)
-    monkeypatch.setattr("hyperflow.plan.alternatives.search_choices", lambda *_: make_result())
+    monkeypatch.setattr("hyperflow.plan.alternatives.search_ranked", lambda *_: make_result())
     plan = make_plan(two_cities(layers={"beijing": 5, "shanghai": 3}))
     assert [(s.cluster, s.layers) for s in plan.stages] == [("beijing", 5), ("shanghai", 3)]
     assert plan.optimal.solver == "given by hand" and not plan.optimal.proven
@@ -340,3 +340,15 @@ def test_the_row_of_a_cluster_alone_says_when_its_search_was_cut_off(monkeypatch
     plan = make_plan(resolved(clusters, [link("east", "west")], model, parallel=parallel))
     reason = alternative(plan, "east alone").reason
     assert re.fullmatch(r"tp\d+ pp\d+ dp\d+; perhaps \d+% quicker, the search was cut off", reason)
+
+
+def test_an_order_too_long_for_a_file_is_not_planned_and_the_gain_is_told():
+    plan = make_plan(two_cities(global_batch_size=100_000))
+    assert plan.warmup == (2, 1)
+    finding = next(f for f in plan.findings if f.code == "HF215")
+    assert finding.message == (
+        "the order that hides the link is too long for a file; the standard 1F1B order waits for the link: "
+        f"{plan.step_seconds:.2f} s a step"
+    )
+    assert finding.hint == "a larger micro-batch makes fewer of them; a lower round trip also helps"
+    assert [f for f in make_plan(two_cities()).findings if f.code == "HF215"] == []
