@@ -85,11 +85,13 @@ def sharpen(pricer: Pricer, bounded: Bounded) -> Bounded | None:
     at the upper end of each interval and the period at its lower end. Every cut between clusters is paid both ways.
     """
     fluid, stages = bounded.fluid, bounded.stages
-    if not _could_hold(pricer, fluid, stages):
+    layers, caps = pricer.job.model.num_layers, _memory_caps(pricer, fluid, stages)
+    if _most_within(fluid, caps, stages, np.inf) < layers:
         return None
     slots, quickest = fluid.slots[:stages], fluid.quickest[:stages]
     work = fluid.weight + fluid.ends
-    least = max(work / float(np.sum(1 / slots)), _whole_layer_period(fluid, stages, pricer.job.model.num_layers))
+    least = max(work / float(np.sum(1 / slots)), _whole_layer_period(fluid, stages, layers))
+    least = _period_within(fluid, caps, stages, layers, least)
     periods = least * GRID
     fluid_room = np.cumsum(periods[1:, None] / slots, axis=1)
     whole_room = np.cumsum(np.floor(periods[1:, None] / quickest + 1e-9), axis=1) * fluid.heaviest + fluid.ends
@@ -140,11 +142,32 @@ def _least_cuts(pricer: Pricer, fluid: Fluid, stages: int) -> float:
     return sum(hops[: needed - 1]) * (1 - 1e-9)
 
 
-def _could_hold(pricer: Pricer, fluid: Fluid, stages: int) -> bool:
-    """Say whether memory may suffice: the most layers at each position, whichever place stands there."""
-    held = np.array(pricer.held(fluid.settings, stages))
-    each = fluid.room[:, None] / (fluid.state[:, None] + fluid.kept[:, None] * held)
-    return float(np.sum(np.max(np.floor(each + 1e-9), axis=0))) >= pricer.job.model.num_layers
+def _memory_caps(pricer: Pricer, fluid: Fluid, stages: int) -> Floats:
+    """Layers that the k-th stage of a site (row) has memory for, its stages put where they hold the fewest batches."""
+    held = np.sort(np.array(pricer.held(fluid.settings, stages)))
+    caps = np.floor(fluid.room[:, None] / (fluid.state[:, None] + fluid.kept[:, None] * held) + 1e-9)
+    copies = np.array(fluid.choice.copies)
+    return np.where(np.arange(stages) < copies[:, None], caps, 0.0)
+
+
+def _most_within(fluid: Fluid, caps: Floats, stages: int, period: float) -> float:
+    """Layers that so many stages hold at most in a period, in whole and within memory."""
+    counts = np.minimum(caps, np.floor(period / fluid.by_site + 1e-9)[:, None]).ravel()
+    return float(np.sum(np.partition(counts, len(counts) - stages)[len(counts) - stages :]))
+
+
+def _period_within(fluid: Fluid, caps: Floats, stages: int, num_layers: int, least: float) -> float:
+    """The least period from `least` on in which the stages hold all layers, in whole and within memory."""
+    if _most_within(fluid, caps, stages, least) >= num_layers:
+        return least
+    low, high = least, least + float(np.max(fluid.by_site)) * (num_layers + 1)
+    for _ in range(30):
+        middle = (low + high) / 2
+        if _most_within(fluid, caps, stages, middle) >= num_layers:
+            high = middle
+        else:
+            low = middle
+    return low
 
 
 def _make_fluid(pricer: Pricer, choice: Choice) -> Fluid:

@@ -115,10 +115,9 @@ def search_ranked(
             heapq.heappush(heap, (worth(bounded, bounded.bound_seconds), number, True))
             continue
         solved += 1
-        allowed = min(CANDIDATE_WORK, work)
-        share = Budget(deadline=deadline, work=allowed)
+        share = Budget(deadline=deadline, work=CANDIDATE_WORK)
         candidate, bound = solve_choice(pricer, bounded, share, declared_order)
-        budget.work -= allowed - max(0.0, share.work)
+        budget.work -= CANDIDATE_WORK - max(0.0, share.work)
         closed.append(worth(bounded, bound))
         if candidate is not None:
             candidate = replace(candidate, value=_value(pricer, candidate))
