@@ -35,8 +35,8 @@ def test_e7_a_child_takes_no_more_nodes_than_its_domain_has():
     assert max(nodes_by_cluster(racked).values()) <= 4
     notes = [finding for finding in racked.findings if finding.code == "HF228"]
     assert [finding.message for finding in notes] == [
-        'hard "rack" leaves 4 of 8 nodes of a',
-        'hard "rack" leaves 4 of 8 nodes of b',
+        'hard "rack" lets the job use 4 of the 8 nodes of a',
+        'hard "rack" lets the job use 4 of the 8 nodes of b',
     ]
 
 
