@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from hyperflow.errors import Finding
@@ -28,7 +28,8 @@ def given_findings(pricer: Pricer, candidate: Candidate) -> list[Finding]:
     findings = [
         Finding(
             code="HF207",
-            message=f"stage {stage.index} on {stage.cluster} with {stage.layers} layers does not fit its memory",
+            message=f"stage {stage.index} on {stage.cluster} with {stage.layers} layers needs "
+            f"{format_gib(stage.memory_bytes)} per device",
             where=f"stage {stage.index}",
             span=span_of(pricer.job, "parallel.layers", "parallel"),
             got=f"{format_gib(stage.memory_bytes)} needed per device",
@@ -109,23 +110,33 @@ def _nothing_to_choose(pricer: Pricer) -> Finding:
 
 def _no_memory(pricer: Pricer) -> Finding:
     """HF207 for the choice that comes closest, with a change that was solved and fits."""
-    needed, limit, where = _closest(pricer)
+    closest = _closest(pricer)
     change = next(
         (words for words, trial in _changes(pricer) if search_choices(trial, TRIAL_WORK, TRIAL_SECONDS).best), None
     )
     return Finding(
         code="HF207",
-        message="no plan fits the memory of the devices",
+        message=f"no plan fits the memory of the devices: the split that comes closest needs {closest.needed}"
+        if closest
+        else "no plan fits the memory of the devices",
         where="@hf.parallel",
         span=span_of(pricer.job, "parallel"),
-        got=f"{format_gib(needed)} needed per device of {where}, in the split that comes closest",
-        expected=f"at most {format_gib(limit)}",
+        got=closest and closest.needed,
+        expected=closest and closest.limit,
         hint=f"{change} fits (tried)" if change else "more nodes, or devices with more memory",
     )
 
 
-def _closest(pricer: Pricer) -> tuple[float, float, str]:
-    """Give bytes needed, bytes to be had and the stage of the split that comes closest to fitting."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Closest:
+    """What the split that comes closest to fitting needs per device of its worst stage, and what there is."""
+
+    needed: str
+    limit: str
+
+
+def _closest(pricer: Pricer) -> _Closest | None:
+    """Find the split that comes closest to fitting; None where none was found with any memory."""
     choice, stages = min(_thin_choices(pricer), key=lambda found: found[0])[1:]
     settings = pricer.settings(choice.degrees, choice.micro_batch_size, choice.recompute)
     problem = replace(pricer.problem(settings, stages, choice.sites, choice.copies), objective="bottleneck")
@@ -133,7 +144,7 @@ def _closest(pricer: Pricer) -> tuple[float, float, str]:
     while (split := _split_with(problem, high)) is None and high < MOST_MEMORY:
         low, high = high, 2 * high
     if split is None:
-        return 0.0, 0.0, "any stage"
+        return None
     while high - low > 1e-3 * high:
         middle = (low + high) / 2
         found = _split_with(problem, middle)
@@ -144,7 +155,10 @@ def _closest(pricer: Pricer) -> tuple[float, float, str]:
     needed = price_split(problem, split).memory_bytes
     limits = [problem.places[place].memory_bytes or 1.0 for place in split.order]
     worst = max(range(len(needed)), key=lambda i: needed[i] / limits[i])
-    return needed[worst], limits[worst], f"stage {worst} of {stages} on {choice.sites[split.order[worst]].name}"
+    where = f"stage {worst} of {stages} on {choice.sites[split.order[worst]].name}"
+    return _Closest(
+        needed=f"{format_gib(needed[worst])} per device of {where}", limit=f"at most {format_gib(limits[worst])}"
+    )
 
 
 def _thin_choices(pricer: Pricer) -> Iterator[tuple[float, Choice, int]]:

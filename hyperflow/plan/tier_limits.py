@@ -21,7 +21,8 @@ def tier_notes(job: ResolvedJob) -> list[Finding]:
                     Finding(
                         code="HF228",
                         severity="note",
-                        message=f'hard "{job.job_tier.name}" lets the job use {left} of the {group.count} nodes of {cluster.name}',
+                        message=f'hard "{job.job_tier.name}" lets the job use {left} of the {group.count} nodes of '
+                        f"{cluster.name}",
                         where="@hf.topology(job=)",
                         span=span_of(job, "topology.job", "topology"),
                         got=f"{left} nodes in the largest domain",

@@ -177,8 +177,11 @@ def test_b9_a_model_too_large_says_how_much_and_what_would_fit():
     with pytest.raises(InfeasibleError) as caught:
         make_plan(job)
     finding = caught.value.findings[0]
-    assert (finding.code, finding.message) == ("HF207", "no plan fits the memory of the devices")
-    assert finding.got is not None and finding.got.endswith("in the split that comes closest")
+    assert finding.message == (
+        f"no plan fits the memory of the devices: the split that comes closest needs {finding.got}"
+    )
+    assert finding.got is not None and re.fullmatch(r"\d+\.\d GiB per device of stage \d+ of \d+ on a", finding.got)
+    assert (finding.code, finding.expected) == ("HF207", "at most 70.9 GiB")
     assert finding.hint.endswith("fits (tried)")
 
 
@@ -204,7 +207,8 @@ def test_a_split_by_hand_that_does_not_fit_names_the_stage():
             )
         )
     finding = caught.value.findings[0]
-    assert finding.message == "stage 1 on b with 36 layers does not fit its memory"
+    needed = str(finding.got).removesuffix(" needed per device")
+    assert finding.message == f"stage 1 on b with 36 layers needs {needed} per device"
     assert (finding.code, finding.expected) == ("HF207", "at most 70.9 GiB")
 
 
