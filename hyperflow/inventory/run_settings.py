@@ -34,9 +34,9 @@ def read_configuration(
     if pp > (num_layers or MOST_STAGES):
         cells.refuse("pp", str(pp), f"at most {num_layers or MOST_STAGES} stages, one per layer")
         pp = 1
-    device = _read_device(cells, profile)
+    devices = _read_devices(cells, profile, pp)
     precision = PRECISIONS.get(cells.text("precision").lower())
-    if device is None:
+    if not devices:
         return (), None, "device not in the catalogue"
     if precision is None:
         return (), None, f"precision not modelled: {cells.text('precision') or 'blank'}"
@@ -63,7 +63,7 @@ def read_configuration(
         fused_loss=bool(facts.get("fused_loss", True)),
         fused_gradients=bool(facts.get("fused_gradients", True)),
     )
-    return (device,) * pp, settings, ""
+    return devices, settings, ""
 
 
 def read_split(
@@ -88,9 +88,21 @@ def read_split(
     return tuple(split)
 
 
-def _read_device(cells: Cells, profile: Profile | None) -> Device | None:
+def _read_devices(cells: Cells, profile: Profile | None, stages: int) -> tuple[Device, ...]:
+    """The device of each stage: one name for all, or one a stage, split by `/`; empty where one is not known."""
+    names = [name.strip() for name in cells.text("gpu").split("/")]
+    found = [_read_device(name, cells, profile) for name in names]
+    known = [device for device in found if device is not None]
+    if len(known) < len(found):
+        return ()
+    if len(known) not in (1, stages):
+        cells.refuse("gpu", cells.text("gpu"), f"one device, or one for each of {stages} stages")
+        return ()
+    return tuple(known) if len(known) > 1 else (known[0],) * stages
+
+
+def _read_device(shown: str, cells: Cells, profile: Profile | None) -> Device | None:
     """The device by name; words in brackets after it are a comment."""
-    shown = cells.text("gpu")
     declared = profile.device(shown) if profile else None
     device = declared or find_device(re.sub(r"\s*\(.*\)$", "", shown))
     if device is None and shown:

@@ -12,6 +12,7 @@ from hyperflow.ir.bundle import Bundle, BundleFile
 from hyperflow.ir.plan import Plan
 from hyperflow.ir.resolved import ResolvedJob
 from hyperflow.report.html import report_page
+from hyperflow.report.model_shape import shape_columns
 from hyperflow.report.plan_json import plan_document
 from hyperflow.report.plan_timeline import draw_plan
 
@@ -21,6 +22,7 @@ BUNDLE_SCHEMA = "hyperflow.bundle/v1"
 def add_pages(bundle: Bundle, resolved: ResolvedJob, plan: Plan, findings: Sequence[Finding]) -> Bundle:
     """Give the bundle with plan.json, report.html and, last, bundle.json with the digests of all the others."""
     document = plan_document(plan)
+    document["model"] |= shape_columns(resolved.model, resolved.job.model.precision)  # for `hyperflow report --row`
     # the solver's time differs from run to run; a bundle is the same bytes for the same input
     document["optimal"]["solve_seconds"] = None
     document["findings"] = [finding.as_json() for finding in findings]

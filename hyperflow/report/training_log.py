@@ -1,14 +1,7 @@
 """Training logs: the steps that Megatron-LM, torchtitan or a script of one's own (`step N ... step_seconds S`) write,
 and what they say about the time that counted.
 
-Definitions, all over the wall time from the start (submission where given, else the first step's begin) to the last
-logged step:
-
-- step time: median of the logged seconds a step, the first record after each start left out (warm-up, compilation).
-- MFU: the plan's MFU times predicted over measured step time; the plan's model FLOPs and peaks are kept.
-- goodput: kept steps times the step time, over the wall time. A step counts once: those that a restart rolled back
-  are lost.
-- ETTR (effective training time ratio): the logged seconds of the kept steps, over the wall time.
+The definitions stand in DEFINITIONS, which every output shows.
 """
 
 import re
@@ -18,6 +11,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 
+DEFINITIONS = {
+    "step seconds": "median of the logged seconds a step, the first record after each start left out (warm-up)",
+    "MFU": "the plan's MFU times predicted over measured step time: the plan's model FLOPs and peaks are kept",
+    "goodput": "kept steps times the step time, over the wall time from the submission (else the first step) to "
+    "the last logged step; a step that a restart rolled back is lost and counts once",
+    "ETTR": "effective training time ratio: the logged seconds of the kept steps, over the same wall time",
+}
 _MEGATRON = re.compile(r"iteration\s+(\d+)\s*/\s*\d+\s*\|.*?elapsed time per iteration \(ms\):\s*([\d.]+)")
 _TITAN = re.compile(r"step:\s*(\d+)\s+loss:.*?\btps:\s*([\d,.]+)")
 _PLAIN = re.compile(r"\bstep[ =:]+(\d+)\b.*?\bstep_seconds[ =:]+([\d.]+(?:e[+-]?\d+)?)")
@@ -37,13 +37,26 @@ class StepRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rollback:
+    """A restart: how many kept steps it threw away, and between which two logged moments it fell (None: no times)."""
+
+    lost_steps: int
+    after: float | None
+    before: float | None
+
+    def holds(self, at: float) -> bool:
+        """Whether something at this moment may be its cause."""
+        return self.after is not None and self.before is not None and self.after <= at <= self.before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogMeasures:
     """What a log says; ratios are None where the log carries no times."""
 
     step_seconds: float
     kept_steps: int
     lost_steps: int
-    restarts: int
+    rollbacks: tuple[Rollback, ...]
     wall_seconds: float | None
     goodput: float | None
     ettr: float | None
@@ -91,24 +104,26 @@ def measure_log(records: list[StepRecord], started_at: float | None = None) -> L
     steady = [r.seconds or 0.0 for run in runs for r in (run[1:] or run)]
     step_seconds = statistics.median(steady)
     kept: dict[int, float] = {}
-    logged = 0
-    for run in runs:
+    rollbacks: list[Rollback] = []
+    for number, run in enumerate(runs):
         interval = _interval(run, records)
         first = run[0].step - interval + 1
-        for step in [step for step in kept if step >= first]:
+        lost = [step for step in kept if step >= first]
+        for step in lost:
             del kept[step]
+        if number:
+            rollbacks.append(Rollback(lost_steps=len(lost), after=runs[number - 1][-1].at, before=run[0].at))
         before = first - 1
         for record in run:
             for step in range(before + 1, record.step + 1):
                 kept[step] = record.seconds or 0.0
-                logged += 1
             before = record.step
     wall = _wall(records, runs, started_at)
     return LogMeasures(
         step_seconds=step_seconds,
         kept_steps=len(kept),
-        lost_steps=logged - len(kept),
-        restarts=len(runs) - 1,
+        lost_steps=sum(rollback.lost_steps for rollback in rollbacks),
+        rollbacks=tuple(rollbacks),
         wall_seconds=wall,
         goodput=len(kept) * step_seconds / wall if wall else None,
         ettr=sum(kept.values()) / wall if wall else None,
