@@ -93,7 +93,7 @@ def _least_cuts(problem: SplitProblem, pair: Floats, by_position: Floats, by_lay
     """Give for each i the least that the cuts after the first i stages can cost together, one way."""
     each = by_position[: problem.num_stages - 1].copy()
     if by_layer is not None:
-        each += np.min(by_layer[1:], axis=0)[: problem.num_stages - 1]
+        each += np.min(by_layer[min(1, problem.min_layers) :], axis=0)[: problem.num_stages - 1]
     if problem.order is not None:
         each += np.nan_to_num(pair[list(problem.order[:-1]), list(problem.order[1:])])
     elif not problem.grouped and all(place.copies == 1 for place in problem.places):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hyperflow.plan.best import search_exact
 from hyperflow.plan.orders import orders_that_differ
 from hyperflow.plan.price import price_split
-from hyperflow.plan.problem import EndCost, LayerTable, Place, Split, SplitProblem
+from hyperflow.plan.problem import Cuts, EndCost, LayerTable, Place, Split, SplitProblem
 from hyperflow.plan.split import solve_program, solve_split
 from hyperflow.plan.symmetry import merge_equal_places
 
@@ -158,3 +158,17 @@ def test_free_orders_of_equal_layers_equal_exhaustive_search(seed):
     answer, best = search_exact(problem), cases.exhaustive(problem)
     assert answer.proven
     assert answer.objective_seconds == (pytest.approx(best, rel=1e-9) if best is not None else float("inf"))
+
+
+def test_an_empty_stage_before_a_dear_cut_is_found():
+    # A cut after layer 1 costs 10 s; stage a empty has none before it, so all three layers belong on b: 3 + 3 * 3 s.
+    problem = SplitProblem(
+        places=(Place(name="a", device="slow"), Place(name="b", device="fast")),
+        tables={"slow": LayerTable(seconds=(1.0,) * 3), "fast": LayerTable(seconds=(1.0,) * 3)},
+        num_stages=2,
+        microbatches=4,
+        order=(0, 1),
+        cuts=Cuts(by_layer=((10.0,), (10.0,))),
+        min_layers=0,
+    )
+    assert search_exact(problem).objective_seconds == pytest.approx(12.0)
