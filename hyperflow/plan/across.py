@@ -19,7 +19,7 @@ from hyperflow.ir.costs import CostSettings
 from hyperflow.ir.plan import Alternative
 from hyperflow.plan.best import search_exact
 from hyperflow.plan.bounds import Bounded
-from hyperflow.plan.exact import Budget
+from hyperflow.plan.budget import Budget
 from hyperflow.plan.price import price_split
 from hyperflow.plan.pricing import Pricer
 from hyperflow.plan.search import Candidate, price_candidate

@@ -9,8 +9,8 @@ from hyperflow.ir.plan import Degrees
 from hyperflow.plan.across import Across, price_exchange, solve_across
 from hyperflow.plan.best import PROOF
 from hyperflow.plan.bounds import Bounded
+from hyperflow.plan.budget import Budget
 from hyperflow.plan.choices import fits_domain
-from hyperflow.plan.exact import Budget
 from hyperflow.plan.pricing import Pricer
 from hyperflow.plan.search import CHOICE_WORK, Ranked
 from hyperflow.plan.single_clusters import SingleClusters, kind_of, shared_batch

@@ -5,11 +5,14 @@ import time
 from dataclasses import dataclass, replace
 
 from hyperflow.plan.arrays import Numbers, make_numbers
-from hyperflow.plan.cover import least_period, least_total
-from hyperflow.plan.exact import Budget, SearchStopped, cheapest_under
+from hyperflow.plan.budget import Budget, SearchStopped
+from hyperflow.plan.cover import largest_period, least_period, least_total
+from hyperflow.plan.exact import cheapest_under
+from hyperflow.plan.free_order import search_free
 from hyperflow.plan.orders import orders_that_differ, promising_orders
 from hyperflow.plan.price import price_split
 from hyperflow.plan.problem import Split, SplitProblem
+from hyperflow.plan.ways import make_graph
 
 TIE = 1e-11
 PROOF = 1e-9
@@ -54,21 +57,25 @@ def search_exact(problem: SplitProblem, seconds: float = 30.0, budget: Budget | 
         return _best_of_orders(problem, orders, seconds, budget)
     numbers = make_numbers(problem)
     allowed = budget or Budget(deadline=time.monotonic() + seconds)
+    free = problem.order is None and not problem.grouped and not problem.ascending
+    if free and (graph := make_graph(numbers)) is not None:
+        found = search_free(numbers, graph, allowed)
+        return _answer(numbers, found.split, found.value, found.bound)
     state = _State(numbers=numbers, budget=allowed, split=None, value=float("inf"), low=0.0, open=[])
     try:
         if problem.order is None and not problem.grouped:
             _try_orders(state, problem)
         _first_answer(state)
         if state.split is None:
-            return ExactAnswer(split=None, objective_seconds=float("inf"), bound_seconds=float("inf"), proven=True)
+            return _answer(numbers, None, float("inf"), float("inf"))
         while state.open and state.open[0][0] < state.value * (1 - PROOF):
             _close_interval(state)
     except SearchStopped:
         if not state.open and numbers.period_weight > 0:
-            _open(state, state.low, _largest_period(numbers), 0.0)  # stopped before the first interval: all is open
+            _open(state, state.low, largest_period(numbers), 0.0)  # stopped before the first interval: all is open
         bounds = [interval[0] for interval in state.open] or [numbers.period_weight * state.low]
-        return _answer(state, min([state.value, *bounds]))
-    return _answer(state, state.value)
+        return _answer(numbers, state.split, state.value, min([state.value, *bounds]))
+    return _answer(numbers, state.split, state.value, state.value)
 
 
 def _best_of_orders(
@@ -86,18 +93,21 @@ def _best_of_orders(
     return replace(best, bound_seconds=bound, proven=proven)
 
 
-def _answer(state: _State, bound: float) -> ExactAnswer:
-    scale = state.numbers.scale
-    if state.split is None:
+def _answer(numbers: Numbers, split: Split | None, value: float, bound: float) -> ExactAnswer:
+    if split is None:
+        never = bound == float("inf")
         return ExactAnswer(
-            split=None, objective_seconds=float("inf"), bound_seconds=max(0.0, bound * scale), proven=False
+            split=None,
+            objective_seconds=float("inf"),
+            bound_seconds=max(0.0, bound * numbers.scale),
+            proven=never,
         )
-    objective = price_split(state.numbers.problem, state.split).objective_seconds
-    proven = bound >= state.value * (1 - PROOF)
+    objective = price_split(numbers.problem, split).objective_seconds
+    proven = bound >= value * (1 - PROOF)
     return ExactAnswer(
-        split=state.split,
+        split=split,
         objective_seconds=objective,
-        bound_seconds=objective if proven else min(objective, bound * scale),
+        bound_seconds=objective if proven else min(objective, bound * numbers.scale),
         proven=proven,
     )
 
@@ -119,7 +129,7 @@ def _try_orders(state: _State, problem: SplitProblem) -> None:
 def _first_answer(state: _State) -> None:
     """Widen the limit until a split exists; open the interval above it."""
     numbers = state.numbers
-    top = _largest_period(numbers)
+    top = largest_period(numbers)
     state.low = low = least_period(numbers, top, 1e-4)
     for factor in (*WIDENING, None):
         high = top if factor is None or numbers.period_weight == 0 else min(top, low * factor)
@@ -146,16 +156,15 @@ def _try_limit(state: _State, low: float, limit: float) -> tuple[float, float] |
     numbers = state.numbers
     worst = state.value - numbers.period_weight * low
     bottleneck = numbers.problem.objective == "bottleneck"
-    answer = cheapest_under(numbers, low, limit, float("inf") if bottleneck else worst, state.budget)
-    if answer is None:
+    found = cheapest_under(numbers, low, limit, float("inf") if bottleneck else worst, state.budget)
+    if found.split is None:
         return None
-    split, total = answer
-    price = price_split(numbers.problem, split)
+    price = price_split(numbers.problem, found.split)
     assert price.feasible, f"the exact search broke a constraint: {price.violations}"
     value = price.objective_seconds / numbers.scale
     if value < state.value * (1 - TIE):
-        state.split, state.value = split, value
-    return price.period_seconds / numbers.scale, 0.0 if bottleneck else total
+        state.split, state.value = found.split, value
+    return price.period_seconds / numbers.scale, 0.0 if bottleneck else found.total
 
 
 def _open(state: _State, low: float, high: float, total: float) -> None:
@@ -206,8 +215,3 @@ def _close_with_links(state: _State, low: float, high: float, total: float) -> N
         period, counted = found
         _open(state, low, min(period, middle) * (1 - 1e-12), counted)
     _open(state, middle, high, total)
-
-
-def _largest_period(numbers: Numbers) -> float:
-    worst = max(float(p.seconds[-1]) + p.first[0] + p.last[0] for p in numbers.places)
-    return (worst + numbers.largest_round_trip) * (1 + 1e-9)

@@ -185,3 +185,9 @@ def _may_fit(numbers: Numbers, limit: float) -> bool:
         return fits_order(numbers, limit)
     spare = np.array([[place.copies for place in numbers.places]], dtype=np.int64)
     return bool(reachable(numbers, make_cover(numbers, limit), spare, numbers.num_stages)[0] >= numbers.num_layers)
+
+
+def largest_period(numbers: Numbers) -> float:
+    """A period that no split exceeds."""
+    worst = max(float(p.seconds[-1]) + p.first[0] + p.last[0] for p in numbers.places)
+    return (worst + numbers.largest_round_trip) * (1 + 1e-9)

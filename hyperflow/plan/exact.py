@@ -7,27 +7,22 @@ condition over every run of stages, sum T + 2 sum c <= P * length, is carried as
 w = T - P + max(0, w_next + 2c) <= 0 (Lindley's recursion).
 """
 
-import time
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from hyperflow.plan.arrays import Flags, Floats, Ints, Numbers
+from hyperflow.plan.budget import Budget, SearchStopped
 from hyperflow.plan.cover import Cover, end_cost, lowest_start, make_cover, reachable
 from hyperflow.plan.problem import Split
+from hyperflow.plan.remainder import Remainder
 
 MOST_LABELS = 4_000_000
-CALL_WORK = 200
-"""Rows that take about as long as the fixed part of one call."""
 COUNT_BITS = 10
 EVEN = 2e-10
 """Weight of the squares of stage times: of splits that cost the same, the evener one is taken."""
 TIE_DIGITS = 12
 """Scaled times are rounded here, so that equal splits tie instead of differing by the rounding of their sums."""
-
-
-class SearchStopped(Exception):
-    """The time or the size allowed for the search is used up."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -42,29 +37,29 @@ class Labels:
     parent: Ints
 
 
-@dataclass(slots=True, kw_only=True)
-class Budget:
-    """What a search may use: a moment on the monotonic clock, and work, which counts the same on every machine."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The best split under a limit with its total (None: none there), and whether all that could win were looked at."""
 
-    deadline: float
-    work: float = float("inf")
-
-    def spend(self, size: int) -> None:
-        """Take so many rows and one call from the budget; raises SearchStopped when it is used up."""
-        self.work -= size + CALL_WORK
-        if self.work < 0 or time.monotonic() > self.deadline:
-            raise SearchStopped
+    split: Split | None
+    total: float
+    complete: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """One search: the limits it works under and when it must stop."""
+    """One search: the limits it works under, when it must stop, and bounds for a free order where they were made.
+
+    With `width`, only so many partial answers of each length are kept, those of least bound.
+    """
 
     numbers: Numbers
     cover: Cover
     low: float
     worst_total: float
     budget: Budget
+    remainder: Remainder | None = None
+    width: int | None = None
 
     def check(self, size: int) -> None:
         """Raise SearchStopped when the budget is used up or the arrays would grow too large."""
@@ -74,16 +69,25 @@ class Sweep:
 
 
 def cheapest_under(
-    numbers: Numbers, low: float, limit: float, worst_total: float, budget: Budget
-) -> tuple[Split, float] | None:
-    """Give the best split whose period is at most `limit`, with its total; None when there is none.
+    numbers: Numbers,
+    low: float,
+    limit: float,
+    worst_total: float,
+    budget: Budget,
+    *,
+    remainder: Remainder | None = None,
+    width: int | None = None,
+) -> Found:
+    """Give the best split whose period is at most `limit`, with its total.
 
     Total is all of the objective but the period's part. With links the best is the one of least total, without them
     the one of least objective. No split has a period below `low`; splits whose objective exceeds `worst_total` plus
     the part of `low` may be left out. Raises SearchStopped.
     """
-    cover = make_cover(numbers, limit)
-    sweep = Sweep(numbers=numbers, cover=cover, low=low, worst_total=worst_total, budget=budget)
+    sweep = Sweep(
+        numbers=numbers, cover=make_cover(numbers, limit), low=low, worst_total=worst_total, budget=budget,
+        remainder=remainder, width=width,
+    )  # fmt: skip
     places = len(numbers.places)
     if numbers.problem.order is None and not numbers.problem.grouped:
         sweep.check(
@@ -98,23 +102,44 @@ def cheapest_under(
         parent=np.zeros(1, dtype=np.int64),
     )
     history: list[Labels] = [labels]
+    complete = True
     for position in range(numbers.num_stages - 1, -1, -1):
-        order = numbers.problem.order
-        tried = tuple(range(places)) if order is None else (order[position],)
-        if position == 0 and numbers.problem.first_places is not None:
-            tried = tuple(place for place in tried if place in numbers.problem.first_places)
         parts: list[Labels] = []
-        for place in tried:
+        for place in _tried(numbers, position):
             part = _extend(sweep, labels, place, position)
             if part is not None:
                 parts.append(part)
                 sweep.check(sum(len(done.left) for done in parts))
         if not parts:
-            return None
+            return Found(split=None, total=np.inf, complete=complete)
         labels = _undominated(numbers, parts)
+        if width is not None and len(labels.left) > width:
+            labels, complete = _most_promising(sweep, labels, position, width), False
         history.append(labels)
     best = _best_row(numbers, labels)
-    return _trace(history, best), float(labels.total[best])
+    return Found(split=_trace(history, best), total=float(labels.total[best]), complete=complete)
+
+
+def _tried(numbers: Numbers, position: int) -> tuple[int, ...]:
+    """The places that a stage at this position may be on."""
+    order, first = numbers.problem.order, numbers.problem.first_places
+    tried = tuple(range(len(numbers.places))) if order is None else (order[position],)
+    return tried if position or first is None else tuple(place for place in tried if place in first)
+
+
+def _most_promising(sweep: Sweep, labels: Labels, position: int, width: int) -> Labels:
+    """Keep so many answers of least bound."""
+    numbers, remainder = sweep.numbers, sweep.remainder
+    assert remainder is not None, "only a search with bounds may be narrow"
+    if numbers.problem.objective == "bottleneck":
+        bound = labels.slack
+    else:
+        count = numbers.num_stages - position
+        bound = labels.total + remainder.after(count, remainder.graph.column[labels.key], labels.place, labels.left)
+        if not numbers.links:
+            bound = bound + numbers.period_weight * labels.slack
+    kept = np.sort(np.argsort(bound, kind="stable")[:width])
+    return Labels(**{field.name: getattr(labels, field.name)[kept] for field in fields(labels)})
 
 
 def _best_row(numbers: Numbers, labels: Labels) -> int:
@@ -127,8 +152,10 @@ def _best_row(numbers: Numbers, labels: Labels) -> int:
 
 def _extend(sweep: Sweep, labels: Labels, place: int, position: int) -> Labels | None:
     """Put a stage on `place` before each partial answer, with every number of layers that can work."""
-    numbers = sweep.numbers
-    rows, keys, spare = _usable(numbers, labels, place)
+    numbers, remainder = sweep.numbers, sweep.remainder
+    rows, keys = _usable(numbers, labels, place)
+    if remainder is not None:
+        rows, keys = _hopeful(sweep, remainder, labels, rows, keys, place, position)
     if not len(rows):
         return None
     left = labels.left[rows]
@@ -136,7 +163,12 @@ def _extend(sweep: Sweep, labels: Labels, place: int, position: int) -> Labels |
     held = numbers.problem.held(position)
     lowest = lowest_start(numbers, place, left, sweep.cover.limit, held, end_seconds, end_bytes)
     lowest = np.maximum(lowest, numbers.problem.min_layers * position)
-    highest = np.minimum(left - numbers.problem.min_layers, reachable(numbers, sweep.cover, spare, position))
+    if remainder is None:
+        held_before = reachable(numbers, sweep.cover, _spare(numbers, keys, place), position)
+    else:
+        count = numbers.num_stages - position
+        held_before = remainder.reach[count][remainder.graph.column[keys]]
+    highest = np.minimum(left - numbers.problem.min_layers, held_before)
     counts = np.maximum(highest - lowest + 1, 0)
     size = int(counts.sum())
     sweep.check(size)
@@ -152,6 +184,12 @@ def _extend(sweep: Sweep, labels: Labels, place: int, position: int) -> Labels |
         steady = numbers.period_weight * (slack - sweep.low)
         hopeful &= total + steady + sweep.cover.least_total[position][rest] <= sweep.worst_total
     kept = np.flatnonzero(hopeful)
+    if remainder is not None and len(kept):
+        count = numbers.num_stages - position
+        bound = total[kept] + remainder.after(count, remainder.graph.column[keys[pick[kept]]], place, rest[kept])
+        if not numbers.links:
+            bound = bound + numbers.period_weight * (slack[kept] - sweep.low)
+        kept = kept[bound <= sweep.worst_total]
     if not len(kept):
         return None
     return Labels(
@@ -164,6 +202,31 @@ def _extend(sweep: Sweep, labels: Labels, place: int, position: int) -> Labels |
     )
 
 
+def _hopeful(
+    sweep: Sweep, remainder: Remainder, labels: Labels, rows: Ints, keys: Ints, place: int, position: int
+) -> tuple[Ints, Ints]:
+    """Drop the rows that cannot win, or cannot be completed, with the next stage on `place`."""
+    numbers = sweep.numbers
+    count = numbers.num_stages - position
+    after = remainder.graph.column[keys]
+    cut = _cut_after(numbers, labels, rows, place, position)
+    taken = np.maximum(0.0, labels.slack[rows] + 2 * cut) if numbers.links else np.zeros(len(rows))
+    bound = labels.total[rows] + cut * numbers.cut_weight
+    bound += remainder.through(count, after, place, labels.left[rows], taken)
+    if not numbers.links:
+        bound += numbers.period_weight * (labels.slack[rows] - sweep.low)
+    kept = (bound <= sweep.worst_total) & (remainder.reach[count][after] >= 0)
+    return rows[kept], keys[kept]
+
+
+def _cut_after(numbers: Numbers, labels: Labels, rows: Ints, place: int, position: int) -> Floats:
+    """One-way seconds of the cut between a stage on `place` and what follows it."""
+    if position == numbers.num_stages - 1:
+        return np.zeros(len(rows))
+    cut = numbers.pair[place, labels.place[rows]] + numbers.by_position[position]
+    return cut if numbers.by_layer is None else cut + numbers.by_layer[labels.left[rows], position]
+
+
 def _priced(
     sweep: Sweep, labels: Labels, rows: Ints, rest: Ints, place: int, position: int, end_seconds: float
 ) -> tuple[Floats, Floats]:
@@ -172,22 +235,17 @@ def _priced(
     p = numbers.places[place]
     seconds = np.round(p.seconds[labels.left[rows]] - p.seconds[rest] + end_seconds, TIE_DIGITS)
     seconds_counted = seconds + EVEN * seconds * seconds
-    if position == numbers.num_stages - 1:
-        cut = np.zeros(len(rows))
-        total = seconds_counted + p.tail * numbers.tail_weight
-    else:
-        cut = numbers.pair[place, labels.place[rows]] + numbers.by_position[position]
-        if numbers.by_layer is not None:
-            cut = cut + numbers.by_layer[labels.left[rows], position]
-        total = labels.total[rows] + seconds_counted + cut * numbers.cut_weight
+    cut = _cut_after(numbers, labels, rows, place, position)
+    tail = p.tail * numbers.tail_weight if position == numbers.num_stages - 1 else 0.0
+    total = labels.total[rows] + seconds_counted + cut * numbers.cut_weight + tail
     if not numbers.links:
         return total, np.maximum(labels.slack[rows], seconds)
     slack = seconds - sweep.cover.limit + np.maximum(0.0, labels.slack[rows] + 2 * cut)
     return total, np.maximum(slack, -numbers.largest_round_trip)
 
 
-def _usable(numbers: Numbers, labels: Labels, place: int) -> tuple[Ints, Ints, Ints]:
-    """Rows that may take a stage on `place`, their keys after it, and the spare copies of every place then."""
+def _usable(numbers: Numbers, labels: Labels, place: int) -> tuple[Ints, Ints]:
+    """Rows that may take a stage on `place`, and their keys after it."""
     problem = numbers.problem
     linked: Flags = np.append(~np.isnan(numbers.pair[place]), np.True_)
     allowed: Flags = np.take(linked, labels.place)
@@ -195,23 +253,37 @@ def _usable(numbers: Numbers, labels: Labels, place: int) -> tuple[Ints, Ints, I
         allowed = allowed & (labels.place >= place)
     if problem.order is not None:
         rows = np.flatnonzero(allowed)
-        return rows, labels.key[rows], np.zeros((len(rows), 0), dtype=np.int64)
-    copies = np.array([p.copies for p in numbers.places], dtype=np.int64)
+        return rows, labels.key[rows]
+    copies = numbers.places[place].copies
     if problem.grouped:
         here = labels.place == place
         mask, count = labels.key >> COUNT_BITS, labels.key & ((1 << COUNT_BITS) - 1)
-        blocked: Ints = np.where(here, count // copies[place], (mask >> place) & 1)
+        blocked: Ints = np.where(here, count // copies, (mask >> place) & 1)
         keys = np.where(here, labels.key + 1, ((mask | (1 << place)) << COUNT_BITS) + 1)
         rows = np.flatnonzero(allowed & (blocked == 0))
-        keys = keys[rows]
+        return rows, keys[rows]
+    radix = _radix(numbers)
+    taken: Ints = labels.key // radix[place] % (copies + 1)
+    rows = np.flatnonzero(allowed & (taken < copies))
+    return rows, labels.key[rows] + radix[place]
+
+
+def _radix(numbers: Numbers) -> Ints:
+    """What one copy of each place counts in a key."""
+    copies = np.array([p.copies for p in numbers.places[:-1]], dtype=np.int64)
+    return np.cumprod(np.concatenate([np.ones(1, dtype=np.int64), copies + 1]))
+
+
+def _spare(numbers: Numbers, keys: Ints, place: int) -> Ints:
+    """The copies left of every place (columns) at each key, after a stage on `place`."""
+    copies = np.array([p.copies for p in numbers.places], dtype=np.int64)
+    if numbers.problem.order is not None:
+        return np.zeros((len(keys), 0), dtype=np.int64)
+    if numbers.problem.grouped:
         spare = (((keys[:, None] >> (COUNT_BITS + np.arange(len(copies)))) & 1) == 0) * copies
         spare[:, place] = copies[place] - (keys & ((1 << COUNT_BITS) - 1))
-        return rows, keys, spare
-    radix = np.cumprod(np.concatenate([np.ones(1, dtype=np.int64), copies[:-1] + 1]))
-    taken: Ints = labels.key // radix[place] % (copies[place] + 1)
-    rows = np.flatnonzero(allowed & (taken < copies[place]))
-    keys = labels.key[rows] + radix[place]
-    return rows, keys, copies - keys[:, None] // radix % (copies + 1)
+        return spare
+    return copies - keys[:, None] // _radix(numbers) % (copies + 1)
 
 
 def _undominated(numbers: Numbers, parts: list[Labels]) -> Labels:

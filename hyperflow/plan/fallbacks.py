@@ -7,10 +7,10 @@ from itertools import islice, product
 from hyperflow.errors import Finding
 from hyperflow.ir.plan import Fallback
 from hyperflow.plan.best import search_exact
+from hyperflow.plan.budget import Budget
 from hyperflow.plan.build_plan import build_stages, mean_idle
 from hyperflow.plan.checks import span_of
 from hyperflow.plan.choices import fits_domain
-from hyperflow.plan.exact import Budget
 from hyperflow.plan.pricing import Pricer
 from hyperflow.plan.search import Candidate, price_candidate
 from hyperflow.plan.sites import Site, all_sites, fallbacks_of

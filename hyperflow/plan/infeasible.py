@@ -7,10 +7,10 @@ from itertools import pairwise
 
 from hyperflow.errors import Finding
 from hyperflow.plan.best import search_exact
+from hyperflow.plan.budget import Budget
 from hyperflow.plan.build_plan import build_stages
 from hyperflow.plan.checks import span_of
 from hyperflow.plan.choices import Choice, list_choices
-from hyperflow.plan.exact import Budget
 from hyperflow.plan.price import price_split
 from hyperflow.plan.pricing import Pricer
 from hyperflow.plan.problem import Split, SplitProblem

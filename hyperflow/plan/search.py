@@ -9,8 +9,8 @@ from itertools import combinations
 from hyperflow.ir.plan import Degrees
 from hyperflow.plan.best import PROOF, search_exact
 from hyperflow.plan.bounds import Bounded, bound_choice, sharpen
+from hyperflow.plan.budget import Budget
 from hyperflow.plan.choices import Choice, list_choices
-from hyperflow.plan.exact import Budget
 from hyperflow.plan.preference import hourly_price
 from hyperflow.plan.pricing import Pricer
 from hyperflow.plan.problem import Objective, Split, SplitProblem

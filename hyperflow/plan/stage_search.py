@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from hyperflow.plan.best import search_exact
-from hyperflow.plan.exact import Budget
+from hyperflow.plan.budget import Budget
 from hyperflow.plan.problem import Split, SplitProblem
 
 Price = Callable[["Option", tuple[int, ...]], float | None]

@@ -8,7 +8,7 @@ import pytest
 from hyperflow.catalog.calibration import default_calibration
 from hyperflow.plan.across import solve_across
 from hyperflow.plan.across_search import plan_across, sites_of
-from hyperflow.plan.exact import Budget
+from hyperflow.plan.budget import Budget
 from hyperflow.plan.make_plan import make_plan
 from hyperflow.plan.pricing import Pricer
 from hyperflow.plan.single_clusters import SingleClusters, shared_batch

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from hyperflow.catalog.calibration import default_calibration
-from hyperflow.plan.exact import Budget
+from hyperflow.plan.budget import Budget
 from hyperflow.plan.make_plan import make_plan
 from hyperflow.plan.pricing import Pricer
 from hyperflow.plan.search import rank_choices, solve_choice
