@@ -47,6 +47,31 @@ def shared() -> Path:
     return SHARED
 
 
+def pytest_collection_modifyitems(items):
+    """Tests that know their server by REST alone also run on a real one: they carry the marker."""
+    for item in items:
+        if "any_server" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.cluster)
+
+
+@pytest.fixture(scope="session")
+def session_server(tmp_path_factory):
+    """The server of `any_server`, with the CRDs, for all tests of the run."""
+    from tests.any_server import serve
+
+    with serve(tmp_path_factory.mktemp("server")) as server:
+        yield server
+
+
+@pytest.fixture
+def any_server(session_server, monkeypatch):
+    """A server known by REST alone: ours, or the one of KUBECONFIG; left as it was found."""
+    session_server.watch_client(monkeypatch)
+    session_server.put(session_server.queue(), session_server.priority_class())
+    yield session_server
+    session_server.clean()
+
+
 @pytest.fixture(autouse=True)
 def print_stays_itself():
     """kfp's local runner swaps `builtins.print` from several threads at once and may leave its own behind."""

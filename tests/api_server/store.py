@@ -183,7 +183,8 @@ class Store:
             }
         self._own(new, manager, operation, paths, kind, "status" if status else "")
         unchanged = before == after and old.get("status") == new.get("status")
-        if unchanged and old["metadata"].get("labels") == new["metadata"].get("labels") and _same_owners(old, new):
+        told = ("labels", "annotations", "finalizers")
+        if unchanged and all(meta.get(k) == new["metadata"].get(k) for k in told) and _same_owners(old, new):
             return old
         if new["metadata"].get("deletionTimestamp") and not new["metadata"].get("finalizers"):
             return self._put(self.key(kind, meta.get("namespace", ""), meta["name"]), new, "DELETED", dry)

@@ -31,28 +31,6 @@ def test_doctor_exits_with_3_and_shows_the_table_and_each_fix(live, folder, caps
     assert {c["state"] for c in document["checks"]} == {"ok", "bad", "unknown"}
 
 
-def test_diff_with_the_live_objects_marks_what_cannot_be_changed(live, folder, capsys):
-    assert main(["diff", folder, "--format", "json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert len(document["absent"]) == 7
-    main(["submit", folder, "--yes"])
-    capsys.readouterr()
-    assert main(["diff", folder]) == 0
-    assert capsys.readouterr().out == "no difference\n"
-    (name,) = live.names("HyperJob")
-    job = live.server.plane.store.get(live.server.plane.kind_named("HyperJob"), "default", name)
-    template = job["spec"]["replicatedJobs"][0]["templateSpec"]
-    template["tasks"][0]["replicas"] = 3
-    template["tasks"][0]["template"]["spec"]["containers"][0]["image"] = "other"
-    live.put(job)
-    assert main(["diff", folder, "--format", "json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["changes"]
-    assert {(row["path"].rpartition(".")[2], row["immutable"]) for row in rows} == {
-        ("replicas", False),
-        ("image", True),
-    }
-
-
 def test_diff_of_two_bundles_ignores_their_hashes(folder, tmp_path, capsys):
     resolved, plan = two_cities(image="ghcr.io/acme/train:1.5")
     other = write_bundle(tmp_path / "other", job=(resolved, plan))
