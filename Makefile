@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 OUT ?= out
 TEST_WORKERS ?= 2
 
-.PHONY: help setup setup-local demo demo-local test test-other lint types layers wheel check oracles golden docs bench clean
+.PHONY: help setup setup-local demo demo-local test test-other test-frameworks lint types layers wheel check oracles golden docs bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,11 @@ test-other: ## the same tests on Python 3.12 with PuLP 4 and the newest kubernet
 	    --disable-pip-version-check -c constraints.txt -e '.[dev]' 'kubernetes>=37,<38'; }; \
 	  .venv-312/bin/python -m pytest -n $(TEST_WORKERS); \
 	else echo "not tested: Python 3.12 with PuLP 4 and kubernetes 37, since no Python 3.12 is at hand"; fi
+
+test-frameworks: ## the emitted flags and files against the frameworks themselves, on the CPU, in .venv-frameworks
+	test -x .venv-frameworks/bin/pytest || { $(PYTHON) -m venv .venv-frameworks && .venv-frameworks/bin/python -m pip install \
+	  --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,local]' megatron-core==0.16.1; }
+	.venv-frameworks/bin/python -m pytest -m frameworks
 
 check: lint types layers test wheel ## what CI runs
 

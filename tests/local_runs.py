@@ -55,10 +55,10 @@ def compile_example(folder, *settings, job=EXAMPLE / "job.py"):
     return folder
 
 
-def run_example(bundle, *options):
-    """Run a bundle of the example; give exit code and all output."""
+def run_example(bundle, *options, folder=EXAMPLE):
+    """Run a bundle whose training script lies in the folder; give exit code and all output."""
     shown = subprocess.run(
-        [*HYPERFLOW, "run-local", bundle, "--workdir", EXAMPLE, *map(str, options)],
+        [*HYPERFLOW, "run-local", bundle, "--workdir", folder, *map(str, options)],
         capture_output=True,
         text=True,
         check=False,
