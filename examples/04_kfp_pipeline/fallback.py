@@ -51,14 +51,14 @@ def pipeline(
 
 def run_here(folder: Path, **inputs: object) -> object:
     """Run the pipeline on this machine; everything it writes is below `folder`."""
-    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "checkpoints").mkdir(parents=True, exist_ok=True)
     (folder / "line.csv").write_text("".join(f"{i / 50},{3 * i / 50 + 1}\n" for i in range(50)))
     local.init(
         runner=local.SubprocessRunner(use_venv=False), pipeline_root=str(folder / "pipeline"), raise_on_error=True
     )
     return pipeline(
         tokens=f"file://localhost{folder}/line.csv",
-        checkpoints=f"file://localhost{folder}/checkpoints",
+        checkpoints=f"{folder}/checkpoints",
         backend=f"local:{folder}/jobs",
         work_dir=str(HERE),
         poll_seconds=0.2,

@@ -82,11 +82,12 @@ def pipeline(
 
 def run_here(folder: Path, **inputs: object) -> object:
     """Run the pipeline on this machine; everything it writes is below `folder`."""
+    (folder / "checkpoints").mkdir(parents=True, exist_ok=True)
     local.init(
         runner=local.SubprocessRunner(use_venv=False), pipeline_root=str(folder / "pipeline"), raise_on_error=True
     )
     return pipeline(
-        checkpoints=f"file://localhost{folder}/checkpoints",
+        checkpoints=f"{folder}/checkpoints",
         backend=f"local:{folder}/jobs",
         work_dir=str(HERE),
         poll_seconds=0.2,

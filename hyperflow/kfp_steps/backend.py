@@ -35,6 +35,10 @@ class Observation:
 class Backend(Protocol):
     """Where a compiled bundle runs. A job is known by its bundle's name, so that every call may be repeated."""
 
+    def mode_for(self, mode: str, namespace: str) -> str:
+        """Give the mode in which a job that was compiled in this one reaches its cluster from here."""
+        ...
+
     def start(self, bundle: Path, name: str) -> bool:
         """Start the bundle in this folder, or take over the job that runs under its name (then True)."""
         ...

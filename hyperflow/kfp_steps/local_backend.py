@@ -38,6 +38,10 @@ class LocalBackend:
         self._shown = 0
         self._log: list[str] = []
 
+    def mode_for(self, mode: str, namespace: str) -> str:
+        """Processes are started from the manifests of every mode."""
+        return mode
+
     def start(self, bundle: Path, name: str) -> bool:
         """Start the bundle, or take over the job of that name, whether it runs or has ended."""
         self._started = self._root / name

@@ -130,7 +130,8 @@ def options_of(content: Mapping[str, Any], folder: Path) -> CompileOptions:
 def _draft(job: dict[str, Any], fleet: Fleet | None) -> Draft:
     """The parts as the decorators would have collected them."""
     placement = mapping(job.get("on"))
-    where = fleet if fleet is not None else Fleet.model_validate(placement.get("fleet", {}))
+    declared = Fleet.model_validate(placement.get("fleet", {}))
+    where = _with_links(fleet, declared) if fleet is not None else declared
     parts: dict[str, dict[str, Any]] = {
         "job": {name: job[name] for name in _JOB_FIELDS if name in job},
         "on": {
@@ -143,6 +144,13 @@ def _draft(job: dict[str, Any], fleet: Fleet | None) -> Draft:
         parts["fallback"] = dict(mapping(job["fallback"]))
     patches = [dict(mapping(patch)) for patch in sequence(job.get("patches"))]
     return Draft(parts=parts, patches=patches)
+
+
+def _with_links(fleet: Fleet, declared: Fleet) -> Fleet:
+    """Give the fleet with the declared links that it does not state itself: a live plane shows none."""
+    names = {cluster.name for cluster in fleet.clusters}
+    added = [link for link in declared.links if {link.a, link.b} <= names and fleet.link(link.a, link.b) is None]
+    return fleet.model_copy(update={"links": (*fleet.links, *added)})
 
 
 def _not_packed(reason: str) -> Finding:

@@ -13,7 +13,7 @@ from hyperflow.submit.delete_job import delete_job
 from hyperflow.submit.plane import Plane
 from hyperflow.submit.pod_logs import list_pods, read_log
 from hyperflow.submit.refusals import RETRIED, RefusedError
-from hyperflow.submit.server_kinds import HYPERJOB, JOB
+from hyperflow.submit.server_kinds import HYPERJOB, JOB, POLICY
 from hyperflow.submit.snapshot import BUNDLE_LABEL, JobName, read_snapshot
 from hyperflow.submit.states import JobStatus, judge_state
 from hyperflow.submit.submit_bundle import apply_bundle
@@ -31,6 +31,18 @@ class PlaneBackend:
         self._last = Observation(state="PENDING")
         self._answered = plane.clock.now()
         self._log = FirstRankLog(plane, say)
+
+    def mode_for(self, mode: str, namespace: str) -> str:
+        """A plain Job would wait for ever on a Karmada plane, which sends nothing on without a policy."""
+        if mode != "single":
+            return mode
+        try:
+            self._plane.find(POLICY, namespace)
+        except RefusedError as error:
+            if error.refusal.meaning == "no-kind":
+                return mode
+            raise
+        return "direct"
 
     def start(self, bundle: Path, name: str) -> bool:
         """Apply every object of the bundle; True when all of them were there already."""

@@ -37,20 +37,21 @@ class JobInputs:
     task: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-def compiled(inputs: JobInputs, stop_after: str | None = None) -> Compilation:
-    """Compile the job with everything bound.
+def compiled(inputs: JobInputs, stop_after: str | None = None, mode: str = "") -> Compilation:
+    """Compile the job with everything bound; `mode` replaces the one that travels with the job.
 
     Raises HyperFlowError with all findings; HF555 when the plan has changed under an entry point made from the old
     one, HF559 for an unknown `plan`.
     """
     with tempfile.TemporaryDirectory() as folder:
-        return _compiled(inputs, Path(folder), stop_after)
+        return _compiled(inputs, Path(folder), stop_after, mode)
 
 
-def _compiled(inputs: JobInputs, folder: Path, stop_after: str | None) -> Compilation:
+def _compiled(inputs: JobInputs, folder: Path, stop_after: str | None, mode: str) -> Compilation:
     fleet = _fleet(inputs)
     content = open_packed(inputs.packed)
     options = options_of(content, folder)
+    options = replace(options, mode=mode or options.mode)
     job = _bound(inputs, content, folder, fleet)
     patches = patches_of(inputs.task, job, options)
     if patches:
@@ -94,7 +95,8 @@ def live_fleet(context: str) -> Fleet:
     """Read the fleet from the plane of a kubeconfig context; raises InputError (HF338) where it cannot be read."""
     from hyperflow.submit.live_inventory import KubernetesServer, fetch_objects
 
-    fleet, findings = read_fleet([], [], fetch_objects(KubernetesServer(context), context))
+    server = KubernetesServer(context)
+    fleet, findings = read_fleet([], [], fetch_objects(server, server.context))
     errors = [finding for finding in findings if finding.severity == "error"]
     if errors:
         raise InputError(errors)

@@ -112,6 +112,12 @@ def _run_train(
 ) -> TrainResult:
     runs = open_backend(target, inputs.context, work_dir, say)
     done = compiled(inputs)
+    mode = runs.mode_for(done.needed_bundle.mode, done.job.namespace)
+    if mode != done.needed_bundle.mode:
+        say(
+            f"hyperflow: {done.needed_bundle.mode_reason}; on this plane it needs policies, so it is compiled as {mode}"
+        )
+        done = compiled(inputs, mode=mode)
     policy = dataclasses.replace(
         policy, abort_when_degraded=policy.abort_when_degraded and done.job.guard.on_partial_failure == "abort"
     )

@@ -57,10 +57,15 @@ def choose_ports(bundle: LocalBundle) -> dict[int, int]:
 def make_folders(pod: Pod, root: Path, shared: Path) -> dict[str, Path]:
     """Write the pod's volumes below `root` and give volume name -> folder.
 
-    Files of ConfigMaps and Secrets are written anew; other volumes are folders: claims are shared by all pods.
+    Files of ConfigMaps and Secrets are written anew; a folder of the host is itself where this machine has it; other
+    volumes are folders that all pods share, as they share a claim.
     """
     folders: dict[str, Path] = {}
+    host_paths = {name: Path(path) for name, path in pod.host_paths}
     for name, files in pod.volumes:
+        if name in host_paths and host_paths[name].is_dir():
+            folders[name] = host_paths[name]
+            continue
         folder = (root / name) if files is not None else (shared / name)
         folder.mkdir(parents=True, exist_ok=True)
         for file, content in files or ():

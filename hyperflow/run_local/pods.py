@@ -45,6 +45,7 @@ class Pod:
     init_containers: tuple[Container, ...]
     containers: tuple[Container, ...]
     volumes: tuple[tuple[str, tuple[tuple[str, str], ...] | None], ...]
+    host_paths: tuple[tuple[str, str], ...]
     labels: tuple[tuple[str, str], ...]
 
 
@@ -225,6 +226,11 @@ def _pod(
         init_containers=read("initContainers"),
         containers=read("containers"),
         volumes=tuple(volumes),
+        host_paths=tuple(
+            (text(mapping(volume).get("name")), text(dig(volume, "hostPath", "path")))
+            for volume in sequence(spec.get("volumes"))
+            if dig(volume, "hostPath", "path")
+        ),
         labels=tuple(sorted((key, str(value)) for key, value in labels.items())),
     )
 

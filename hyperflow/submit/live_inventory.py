@@ -22,15 +22,18 @@ class Server(Protocol):
 
 
 class KubernetesServer:
-    """An API server reached through a kubeconfig context."""
+    """An API server reached through a kubeconfig context, the current one where the name is empty.
+
+    `context` is the name of the one that was taken.
+    """
 
     def __init__(self, context: str) -> None:
-        self.context = context
-        self._transport = KubernetesTransport(context)
+        self._transport = KubernetesTransport(context or None)
         try:
             self._transport.open()
         except InputError as error:
             raise InputError(_unreachable(context, error.findings[0].message)) from None
+        self.context = self._transport.context
 
     def get(self, path: str, query: dict[str, str]) -> Any:
         """Get a path; raises InputError (HF338) where the server cannot be reached or answers with an error."""

@@ -199,7 +199,8 @@ def test_without_kfp_the_step_says_where_to_get_it(job, monkeypatch):
     ]
 
 
-def test_what_runs_in_the_pod_does_not_import_kfp():
-    program = "import sys, hyperflow.kfp_steps.component_body; print('kfp' in sys.modules, 'kubernetes' in sys.modules)"
+@pytest.mark.parametrize("module", ["component_body", "container_main"])
+def test_what_runs_in_the_pod_does_not_import_kfp(module):
+    program = f"import sys, hyperflow.kfp_steps.{module}; print('kfp' in sys.modules, 'kubernetes' in sys.modules)"
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
     assert shown.stdout.strip() == "False False"

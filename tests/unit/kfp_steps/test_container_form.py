@@ -177,9 +177,3 @@ def test_a_container_needs_an_image_and_takes_no_settings_of_the_task(tmp_path):
         "  --> step(pass_on)\n  got env, expected no pass_on with container=True\n"
         "  hint: leave container out, or set these in the job's decorators"
     )
-
-
-def test_the_container_runs_without_kfp():
-    program = "import sys, hyperflow.kfp_steps.container_main; print('kfp' in sys.modules, 'kubernetes' in sys.modules)"
-    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert shown.stdout.strip() == "False False"

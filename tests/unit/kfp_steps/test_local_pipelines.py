@@ -33,7 +33,7 @@ def test_i3_prepare_train_evaluate_runs_to_its_end_and_finds_the_line(here):
     load(EXAMPLE / "pipeline.py").run_here(here)
     parameters, artifacts = outputs_of(here, "train-line")
     assert parameters["state"] == "COMPLETED"
-    assert artifacts["checkpoint"]["uri"] == f"file://localhost{here}/checkpoints"
+    assert artifacts["checkpoint"]["uri"] == f"{here}/checkpoints"
     assert artifacts["metrics"]["metadata"]["measured_step_seconds"] > 0
     slope, _ = outputs_of(here, "evaluate")
     assert slope["Output"] == pytest.approx(3, abs=0.01)
@@ -106,20 +106,54 @@ class EveryChild(dict):
         return self.setdefault(name, ["Running", "Completed"])
 
 
-def test_i3_the_pipeline_runs_on_a_plane(here, monkeypatch):
+class FirstJobFails(EveryChild):
+    """The children of the first job fail, those of any later one complete."""
+
+    def get(self, name, _default=None):
+        job = name.rsplit("-", 2)[0]
+        first = self.setdefault("first", job)
+        return self.setdefault(name, ["Running", "Failed" if job == first else "Completed"])
+
+
+@pytest.fixture
+def plane(here, monkeypatch):
     from kfp import local
 
-    (here / "checkpoints").mkdir()
-    (here / "checkpoints" / "line.json").write_text('{"slope": 3.0, "layers": [3, 5]}')  # what the training would leave
     local.init(runner=local.SubprocessRunner(use_venv=False), pipeline_root=str(here / "pipeline"), raise_on_error=True)
     with live_plane(here, monkeypatch, members=("north", "south")) as live:
         live.put(queue("default"))
         live.controllers.script = EveryChild()
-        load(EXAMPLE / "pipeline.py").pipeline(
-            checkpoints=f"file://localhost{here}/checkpoints", backend="plane", poll_seconds=0.2
-        )
-        (name,) = live.names("HyperJob")
+        yield live
+
+
+ON_PLANE = {"backend": "plane", "poll_seconds": 0.2}
+
+
+def test_i3_the_pipeline_runs_on_a_plane(here, plane):
+    (here / "checkpoints").mkdir()
+    (here / "checkpoints" / "line.json").write_text('{"slope": 3.0, "layers": [3, 5]}')  # what the training would leave
+    load(EXAMPLE / "pipeline.py").pipeline(checkpoints=f"{here}/checkpoints", **ON_PLANE)
+    (name,) = plane.names("HyperJob")
     parameters, artifacts = outputs_of(here, "train-line")
     assert parameters["state"] == "COMPLETED"
     assert artifacts["checkpoint"]["metadata"]["hyperflow_bundle"] == name
     assert outputs_of(here, "evaluate")[0]["Output"] == 3.0
+
+
+def test_the_sweep_runs_on_a_plane(here, plane):
+    load(EXAMPLE / "sweep.py").pipeline(**ON_PLANE)
+    trained, artifacts = outputs_of(here, "train-line")
+    assert trained["state"] == "COMPLETED"
+    assert plane.names("HyperJob") == [artifacts["checkpoint"]["metadata"]["hyperflow_bundle"]]
+
+
+def test_the_fallback_that_fits_one_cluster_reaches_it_through_the_plane(here, plane, capfd):
+    plane.controllers.script = FirstJobFails()
+    load(EXAMPLE / "fallback.py").pipeline(**ON_PLANE)
+    assert outputs_of(here, "train-line")[0]["state"] == "FAILED"
+    trained, artifacts = outputs_of(here, "train-line-2")
+    assert trained["state"] == "COMPLETED"
+    bundle = artifacts["checkpoint"]["metadata"]["hyperflow_bundle"]
+    assert (plane.names("HyperJob"), plane.names("Job")) == ([], [f"{bundle}-south-0"])
+    assert f"{bundle}-south-0" in plane.names("PropagationPolicy")
+    assert "applied there; on this plane it needs policies, so it is compiled as direct" in capfd.readouterr().out

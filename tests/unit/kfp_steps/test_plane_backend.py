@@ -66,13 +66,15 @@ def test_i3_a_job_on_a_plane_is_followed_to_its_end_and_adopted_by_a_retry(run, 
     assert live.names("HyperJob") == [run.job]
 
 
-def test_step_times_that_only_the_last_rank_writes_are_measured(run, live):
+def test_the_log_of_rank_0_is_printed_and_step_times_of_the_last_rank_are_measured(run, live, capsys):
     logs = live.server.members["south"].logs
     logs["default", f"{run.job}-south-0-node-0"] = "".join(
         f"iteration {n}/ 3 | elapsed time per iteration (ms): {ms} |\n" for n, ms in ((1, 9000), (2, 700), (3, 700))
     )
+    live.server.members["north"].logs["default", f"{run.job}-north-0-node-0"] = "rank 0 loads the data\n"
     _, outputs = run(BOTH_COMPLETE)
     assert outputs.metrics.metadata["measured_step_seconds"] == 0.7
+    assert "[rank 0] rank 0 loads the data\n" in capsys.readouterr().out
 
 
 def test_i3_a_degraded_job_fails_the_step_at_the_first_look_and_leaves_nothing(run, live, capsys):

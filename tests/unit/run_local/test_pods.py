@@ -6,7 +6,7 @@ import pytest
 
 from hyperflow.errors import InputError
 from hyperflow.inventory.documents import Document
-from hyperflow.run_local.addresses import Addresses, command_of, environment_of
+from hyperflow.run_local.addresses import Addresses, command_of, environment_of, make_folders
 from hyperflow.run_local.pods import read_local_bundle
 
 
@@ -89,6 +89,20 @@ def test_hosts_ports_and_mounted_paths_are_translated_whole(tmp_path):
         "toy-rank0-not": "toy-rank0-not",
     }
     assert {value: here.translate(value, folders) for value in translate} == translate
+
+
+def test_a_folder_of_the_host_is_itself_where_this_machine_has_it(tmp_path):
+    here, absent = tmp_path / "checkpoints", tmp_path / "absent"
+    here.mkdir()
+    volumes = [{"name": path.name, "hostPath": {"path": str(path)}} for path in (here, absent)]
+    tasks = [{"name": "n", "template": {"spec": {"containers": [{"name": "m"}], "volumes": volumes}}}]
+    jobs = [{"name": "north", "templateSpec": {"tasks": tasks}}]
+    job = {"kind": "HyperJob", "metadata": {"name": "toy"}, "spec": {"replicatedJobs": jobs}}
+    (pod,) = read_local_bundle([Document(file="x.yaml", index=0, value=job)]).children[0].pods
+    folders = make_folders(pod, tmp_path / "pod", tmp_path / "shared")
+    assert folders["checkpoints"] == here
+    assert folders["absent"] == tmp_path / "shared" / "absent"
+    assert not absent.exists()
 
 
 def test_variables_and_commands_are_expanded_as_the_kubelet_does():
