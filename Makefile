@@ -52,8 +52,8 @@ types: setup ## pyright in strict mode
 layers: setup ## the direction of imports
 	$(BIN)/lint-imports
 
-wheel: setup ## build the wheel and compile an example from it
-	rm -rf build/wheel dist
+wheel: setup ## build the wheel, compile the examples from it and run a pipeline
+	rm -rf build/wheel build/out dist
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target build/wheel dist/hyperflow-*.whl
 	cd build && PYTHONPATH=wheel PYTHONSAFEPATH=1 ../$(BIN)/python -c "import hyperflow, pathlib; \
@@ -61,6 +61,11 @@ wheel: setup ## build the wheel and compile an example from it
 	cd build && for job in ../examples/*/job.py; do \
 	  PYTHONPATH=wheel PYTHONSAFEPATH=1 ../$(BIN)/python -m hyperflow.compile $$job --check --format json >/dev/null || exit 1; done
 	@echo "the wheel compiles every example"
+	@if $(BIN)/python -c 'import kfp' 2>/dev/null; then \
+	  cd build && PIP_NO_INDEX=1 PIP_NO_DEPS=1 PYTHONSAFEPATH=1 \
+	    PYTHONPATH="$(CURDIR)/build/wheel:$(CURDIR)/examples/04_kfp_pipeline/without_torch" ../$(BIN)/python ../examples/04_kfp_pipeline/pipeline.py --local >pipeline.log 2>&1 || { cat pipeline.log; exit 1; }; \
+	  grep -q "COMPLETED" out/kfp/pipeline/*/train-line/status && echo "a pipeline of the wheel trains and evaluates"; \
+	else echo "not tested: a pipeline of the wheel, since kfp is absent"; fi
 
 test-other: ## the same tests on Python 3.12 with PuLP 4 and the newest kubernetes client, where 3.12 is at hand
 	@if test -n "$(PYTHON312)"; then \
