@@ -6,14 +6,16 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from hyperflow.cli.output import print_json
-from hyperflow.cli.status_view import live_table, print_status
+from hyperflow.cli.status_view import Plans, live_table, print_status
 from hyperflow.submit.plane import Plane
 from hyperflow.submit.snapshot import JobName
 from hyperflow.submit.states import JobStatus
 from hyperflow.submit.watch import follow, is_gone
 
 
-def show_while(format: str, work: Callable[[Callable[[JobStatus], None]], JobStatus], job: JobName) -> JobStatus | None:
+def show_while(
+    format: str, work: Callable[[Callable[[JobStatus], None]], JobStatus], job: JobName, plans: Plans
+) -> JobStatus | None:
     """Run `work` with a view of the statuses it reports; None when the user detached with Ctrl-C."""
     live: Any = _live() if format == "table" and sys.stdout.isatty() else None
     last = ""
@@ -22,7 +24,7 @@ def show_while(format: str, work: Callable[[Callable[[JobStatus], None]], JobSta
         nonlocal last
         line = f"{status.state}: {status.reason}"
         if live is not None:
-            live.update(live_table(status))
+            live.update(live_table(status, plans))
         elif line != last:
             last = line
             sys.stderr.write(line + "\n")
@@ -46,7 +48,7 @@ def _live() -> Any:
     return Live(refresh_per_second=4, transient=True)
 
 
-def watch_job(plane: Plane, job: JobName, format: str) -> int:
+def watch_job(plane: Plane, job: JobName, format: str, plans: Plans) -> int:
     """Follow a job to its end; 5 when it ends degraded, failed or vanished."""
 
     def work(show: Callable[[JobStatus], None]) -> JobStatus:
@@ -56,16 +58,16 @@ def watch_job(plane: Plane, job: JobName, format: str) -> int:
         assert status is not None
         return status
 
-    status = show_while(format, work, job)
+    status = show_while(format, work, job, plans)
     if status is None:
         return 0
-    print_final(status, format)
+    print_final(status, format, plans)
     return 5 if status.state in ("DEGRADED", "FAILED") or is_gone(status) else 0
 
 
-def print_final(status: JobStatus, format: str) -> None:
+def print_final(status: JobStatus, format: str, plans: Plans) -> None:
     """Print the last status."""
     if format == "json":
         print_json(status.as_json())
     else:
-        print_status(status)
+        print_status(status, plans)

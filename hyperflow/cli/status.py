@@ -5,10 +5,10 @@ import argparse
 from hyperflow.cli.live_arguments import add_job, named_job
 from hyperflow.cli.live_view import watch_job
 from hyperflow.cli.output import print_findings, print_json
-from hyperflow.cli.status_view import print_status
+from hyperflow.cli.status_view import plan_columns, print_status
 from hyperflow.errors import Finding
 from hyperflow.submit.plane import connect
-from hyperflow.submit.snapshot import read_snapshot
+from hyperflow.submit.snapshot import read_snapshot, read_stages
 from hyperflow.submit.states import judge_state
 
 
@@ -22,8 +22,9 @@ def run(args: argparse.Namespace) -> int:
     """Print what the job does and why it waits; 5 when it is degraded or failed."""
     plane = connect(args.context)
     job = named_job(plane, args)
+    plans = {job.name: plan_columns(read_stages(plane, job) if args.format == "table" else [])}
     if args.watch:
-        return watch_job(plane, job, args.format)
+        return watch_job(plane, job, args.format, plans)
     snapshot = read_snapshot(plane, job)
     status = judge_state(snapshot)
     unread = Finding(
@@ -37,6 +38,6 @@ def run(args: argparse.Namespace) -> int:
     if args.format == "json":
         print_json(status.as_json(), findings)
     else:
-        print_status(status)
+        print_status(status, plans)
         print_findings(findings)
     return 5 if status.state in ("DEGRADED", "FAILED") else 0

@@ -8,7 +8,7 @@ from pathlib import Path
 from hyperflow.cli.live_arguments import add_context, needs_yes, seconds
 from hyperflow.cli.live_view import print_final, show_while
 from hyperflow.cli.output import print_findings, print_json, print_table
-from hyperflow.cli.status_view import print_status
+from hyperflow.cli.status_view import Plans, plan_columns, print_status
 from hyperflow.errors import DegradedError
 from hyperflow.inventory.bundle_reader import StoredBundle, bundle_text, read_bundle
 from hyperflow.json_tree import dig, mapping, sequence, text
@@ -96,20 +96,21 @@ def _submit_and_wait(args: argparse.Namespace, plane: Plane, bundles: list[Store
 
         return run_plans(plane, bundles, limits, replace=args.replace, on_step=_say, on_status=heard)
 
+    plans = {bundle.name: plan_columns(sequence(bundle.plan.get("stages"))) for bundle in bundles}
     try:
-        status = show_while(args.format, work, job)
+        status = show_while(args.format, work, job, plans)
     except DegradedError as error:
-        return _ended_badly(seen[-1], error, args.format)
+        return _ended_badly(seen[-1], error, args.format, plans)
     if status is not None:
-        print_final(status, args.format)
+        print_final(status, args.format, plans)
     return 0
 
 
-def _ended_badly(status: JobStatus, error: DegradedError, format: str) -> int:
+def _ended_badly(status: JobStatus, error: DegradedError, format: str, plans: Plans) -> int:
     if format == "json":
         print_json(status.as_json(), error.findings)
     else:
-        print_status(status)
+        print_status(status, plans)
     print_findings(error.findings)
     return error.exit_code
 

@@ -83,7 +83,7 @@ def launch_plan(draft: Draft) -> dict[str, Any]:
 
 def companion_policy(draft: Draft, config: ConfigMap, specs: list[JobSpec]) -> PropagationPolicy:
     """Copy the launch files and every object that the pods name to all clusters of the job."""
-    named = {key: None for spec in specs for task in spec.tasks for key in _named_objects(task.template.spec)}
+    named = {key: None for spec in specs for task in spec.tasks for key in named_objects(task.template.spec)}
     own = (config.kind_name, config.metadata.name)
     selectors = [
         ResourceSelector(api_version="v1", kind=kind, namespace=draft.namespace, name=name)
@@ -93,8 +93,8 @@ def companion_policy(draft: Draft, config: ConfigMap, specs: list[JobSpec]) -> P
     return duplicate_policy(draft, f"{draft.name}-companions", (select(config), *selectors), draft.all_clusters)
 
 
-def _named_objects(pod: dict[str, Any]) -> list[tuple[str, str]]:
-    """Find ConfigMaps, Secrets, claims and the service account that a pod names."""
+def named_objects(pod: dict[str, Any]) -> list[tuple[str, str]]:
+    """Find ConfigMaps, Secrets, claims and the service account that a pod names, as kinds and names."""
     found: list[tuple[str, str]] = []
     for volume in sequence(pod.get("volumes")):
         found += _of_volume(mapping(volume))

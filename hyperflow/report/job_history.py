@@ -73,7 +73,10 @@ def read_history(objects: Sequence[object], name: str, until: float | None = Non
     times = [at for told in phases.values() for _, at in told]
     latest = max([*times, *(() if has_ended else (_time(e) for e in events))], default=None)
     ended = latest if has_ended or until is None else until
-    running = _together([_running(told, ended) for told in phases.values()]) if phases and ended else None
+    # a plane may show a child's phase without the time at which it began: then nothing is known of its running
+    untimed = any(dig(job, "status", "state", "phase") and not phases[child] for child, job in jobs.items())
+    known = bool(phases) and ended is not None and not untimed
+    running = _together([_running(told, ended or 0.0) for told in phases.values()]) if known else None
     return JobHistory(
         submitted_at=submitted,
         ended_at=ended,

@@ -83,9 +83,13 @@ def report_rows(document: Mapping[str, Any]) -> Rows:
         seconds = [(name, _number(history[f"{name}_seconds"])) for name in ("wall", "waiting", "running")]
         rows += [(f"{name} seconds", "-", shown) for name, shown in seconds]
         rows.append(("available", "-", _percent(history["available"])))
-        if not measured:
+        if not measured and history["available"] is not None:
             rows.append(("goodput, ETTR", "-", f"at most {_percent(history['available'])}"))
-            rows.append(("step seconds", _number(predicted["step_seconds"]), "?"))
+        if not measured and predicted["step_seconds"]:
+            rows += [
+                ("step seconds", _number(predicted["step_seconds"]), "?"),
+                ("MFU", _percent(predicted["mfu"]), "?"),
+            ]
         rows.append(("restarts of children", "-", str(history["restarts"])))
         rows.append(("evicted pods", "-", str(history["evicted_pods"])))
         lost = history["lost_steps"]

@@ -8,12 +8,14 @@ from hyperflow.errors import Finding
 from hyperflow.inventory.bundle_reader import StoredBundle
 from hyperflow.json_tree import dig, sequence, text
 from hyperflow.submit.doctor_dispatch import dispatch_findings
+from hyperflow.submit.doctor_objects import named_object_findings, pull_secret_findings
 from hyperflow.submit.doctor_topology import plugin_finding, tier_findings
 from hyperflow.submit.live_schemas import check_live_schemas, check_member_schema
 from hyperflow.submit.plane import Plane
 from hyperflow.submit.refusals import RefusedError
 from hyperflow.submit.server_kinds import (
     BINDING,
+    CLUSTER,
     DEPLOYMENT,
     EVENT,
     HYPERJOB,
@@ -22,7 +24,6 @@ from hyperflow.submit.server_kinds import (
     POD,
     PRIORITY_CLASS,
     QUEUE,
-    SECRET,
     ServerKind,
     kind_of,
 )  # fmt: skip
@@ -63,12 +64,12 @@ def examine(plane: Plane, bundle: StoredBundle) -> list[Cell]:
     """Run all checks; what may not be read is unknown, never taken for good."""
     cells = list(_on_plane(plane, bundle))
     if bundle.mode == "single":
-        return [*cells, *_on_member(plane, bundle, "", list(_specs(bundle)))]
+        return [*cells, *_on_member(plane, plane, bundle, "", list(_specs(bundle)))]
     clusters = dict.fromkeys(name for _, names, _ in _children(bundle) for name in names)
     for cluster in clusters:
         specs = [(child, spec) for child, names, spec in _children(bundle) if cluster in names]
         cells += _on_cluster(plane, bundle, cluster, specs)
-        cells += _on_member(plane.member(cluster), bundle, cluster, specs)
+        cells += _on_member(plane, plane.member(cluster), bundle, cluster, specs)
     return cells
 
 
@@ -115,7 +116,7 @@ def _on_plane(plane: Plane, bundle: StoredBundle) -> Iterator[Cell]:
     if bundle.mode != "single":
         yield _cell(server, "queue", lambda: _queues(plane, bundle, server))
         yield _cell(server, "PriorityClass", lambda: _priorities(plane, bundle))
-    yield _cell(server, "pull secrets", lambda: _pull_secrets(plane, bundle))
+        yield _cell(server, "member access", lambda: _member_access(plane))
     if bundle.mode == "hyperjob":
         yield _cell(server, "controllers", lambda: _controllers(plane))
     if any(document.kind == "MultiClusterService" for document in bundle.documents):
@@ -126,12 +127,16 @@ def _on_cluster(plane: Plane, bundle: StoredBundle, cluster: str, specs: list[tu
     yield _cell(cluster, "Karmada dispatch", lambda: dispatch_findings(plane, cluster, specs))
 
 
-def _on_member(member: Plane, bundle: StoredBundle, cluster: str, specs: list[tuple[str, Json]]) -> list[Cell]:
+def _on_member(
+    plane: Plane, member: Plane, bundle: StoredBundle, cluster: str, specs: list[tuple[str, Json]]
+) -> list[Cell]:
     server = cluster or "cluster"
     checks: list[tuple[str, Callable[[], list[Finding]]]] = [
         ("vcjob fields", lambda: check_member_schema(member, server, specs)),
         ("queue", lambda: _queues(member, bundle, server)),
         ("PriorityClass", lambda: _priorities(member, bundle)),
+        ("pull secrets", lambda: pull_secret_findings(plane, member, bundle, specs)),
+        ("named objects", lambda: named_object_findings(plane, member, bundle, specs)),
         ("HyperNode tiers", lambda: tier_findings(member, server, specs)),
         ("scheduler plugin", lambda: plugin_finding(member, server, specs)),
     ]
@@ -208,18 +213,13 @@ def _priorities(server: Plane, bundle: StoredBundle) -> list[Finding]:
     ]
 
 
-def _pull_secrets(server: Plane, bundle: StoredBundle) -> list[Finding]:
-    names = {
-        text(dig(secret, "name"))
-        for _, spec in _specs(bundle)
-        for task in sequence(spec.get("tasks"))
-        for secret in sequence(dig(task, "template", "spec", "imagePullSecrets"))
-    }
-    return [
-        _bad(f"secret {name} does not exist", f"kubectl create secret docker-registry {name} -n {bundle.namespace} ...")
-        for name in sorted(names - {""})
-        if server.get(SECRET, name, bundle.namespace) is None
-    ]
+def _member_access(plane: Plane) -> list[Finding]:
+    asked = {"verb": "get", "group": CLUSTER.group, "resource": CLUSTER.plural, "subresource": "proxy"}
+    if plane.create_review(asked):
+        return []
+    message = "you may not get clusters/proxy, so reasons and logs in the members cannot be read"
+    hint = "ask for a role with get on clusters/proxy; the job runs without it"
+    return [Finding(code="HF524", severity="note", message=message, hint=hint)]
 
 
 def _arguments(plane: Plane, part: str) -> list[str] | None:

@@ -86,7 +86,7 @@ def _suspended(snapshot: Snapshot, name: str, spec: Json) -> tuple[str, QueueLin
             return f"queue {queue} can never hold it: {over}; kubectl edit queue {queue} on the plane", None
     own = entry_of(snapshot.line, snapshot.namespace, name)
     line = line_of(snapshot.line, own) if snapshot.line and own else None
-    place = f": {line.as_text()}" if line else ""
+    place = f", {line.as_text(named=False)}" if line else ""
     return f"waiting in queue {queue} (global), not scheduled yet{place}", line
 
 

@@ -71,11 +71,12 @@ class QueueLine:
     refused: tuple[str, ...]
     has_not_entered: bool
 
-    def as_text(self) -> str:
-        """Say the place, both numbers, who is before, and what could not be read."""
+    def as_text(self, *, named: bool = True) -> str:
+        """Say the place, both numbers, who is before, and what could not be read; `named` tells the queue too."""
+        where = f" in queue {self.queue}" if named else ""
         within = f" (only namespace {self.only_namespace} was counted)" if self.only_namespace else ""
         entered = f", {self.entered} of them entered and wait for nodes" if self.entered else ""
-        said = [f"{self.place} of {self.of} waiting in queue {self.queue}{entered}{within}", self._numbers()]
+        said = [f"{self.place} of {self.of} waiting{where}{entered}{within}", self._numbers()]
         if self.before:
             listed = ", ".join(f"{e.namespace}/{e.name} needs {_needs(e.needs)}" for e in self.before[:_SHOWN])
             more = len(self.before) - _SHOWN

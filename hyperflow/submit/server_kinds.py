@@ -72,8 +72,7 @@ def _kind(kind: str) -> ServerKind:
     return ServerKind(api_version=api_version, kind=kind, plural=plural, namespaced=namespaced)
 
 
-NAMESPACE, NODE, POD, EVENT = map(_kind, ("Namespace", "Node", "Pod", "Event"))
-CONFIG_MAP, SECRET = map(_kind, ("ConfigMap", "Secret"))
+NAMESPACE, NODE, POD, EVENT, CONFIG_MAP = map(_kind, ("Namespace", "Node", "Pod", "Event", "ConfigMap"))
 HYPERJOB, JOB, QUEUE, POD_GROUP, HYPERNODE = map(_kind, ("HyperJob", "Job", "Queue", "PodGroup", "HyperNode"))
 BINDING, CLUSTER, PRIORITY_CLASS = map(_kind, ("ResourceBinding", "Cluster", "PriorityClass"))
 CRD, DEPLOYMENT = map(_kind, ("CustomResourceDefinition", "Deployment"))

@@ -1,5 +1,6 @@
 """Everything that one look at a job shows, read at one time; the state machine judges it without asking again."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -161,6 +162,18 @@ def read_snapshot(plane: Plane, job: JobName) -> Snapshot:
 def _is_held_back(jobs: list[Json], bindings: list[Json]) -> bool:
     ours = {f"{_name(item)}-job" for item in jobs}
     return any(_name(b) in ours and dig(b, "spec", "suspension", "scheduling") is True for b in bindings)
+
+
+def read_stages(plane: Plane, job: JobName) -> list[Json]:
+    """Give the stages of the plan that the job was launched with, from its launch files; none where unreadable."""
+    for item in _optional(plane, CONFIG_MAP, job.namespace, [], labels=f"{BUNDLE_LABEL}={job.name}") or []:
+        try:
+            plan = json.loads(text(dig(item, "data", "plan.json")) or "{}")
+        except ValueError:
+            continue
+        if stages := [mapping(stage) for stage in sequence(dig(plan, "stages"))]:
+            return stages
+    return []
 
 
 def _promised(plane: Plane, job: JobName) -> list[str]:

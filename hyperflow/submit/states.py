@@ -209,7 +209,8 @@ def _state(snapshot: Snapshot, children: Sequence[ChildStatus]) -> tuple[State, 
     if ended:
         rest = [c for c in children if c not in ended and c not in done]
         held = sum(c.running for c in rest)
-        return "DEGRADED", f"{_names(ended)} {ended[0].reason}; {held} pods of {_names(rest)} go on and hold devices"
+        goes_on = "1 pod of {} goes on and holds" if held == 1 else f"{held} pods of {{}} go on and hold"
+        return "DEGRADED", f"{_names(ended)} {ended[0].reason}; {goes_on.format(_names(rest))} devices"
     return _living_state(children, by_phase)
 
 
@@ -254,6 +255,8 @@ def _next_commands(snapshot: Snapshot, state: State, children: Sequence[ChildSta
     show = [f"hyperflow logs {job} {_short(job, logs.name)}/0{where}"] if logs else []
     if state in ("PENDING", "QUEUED"):
         return (f"hyperflow status {job} --watch{where}", f"hyperflow delete {job}{where}")
+    if state == "UNKNOWN" and not children:
+        return ("hyperflow submit BUNDLE",)
     if state in ("DEGRADED", "FAILED", "UNKNOWN"):
         return (*show, f"hyperflow delete {job}{where}")
     if state == "COMPLETED":

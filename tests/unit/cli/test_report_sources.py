@@ -123,14 +123,13 @@ def test_saved_objects_alone_tell_waiting_restarts_and_the_bound_of_both_ratios(
     file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
     assert main(["report", "toy-1", "--events", str(file)]) == 0
     shown = capsys.readouterr().out
-    assert shown.splitlines()[:9] == [
+    assert shown.splitlines()[:8] == [
         "                      PREDICTED       MEASURED",
         "wall seconds                  -            200",
         "waiting seconds               -             30",
         "running seconds               -            150",
         "available                     -          75.0%",
         "goodput, ETTR                 -  at most 75.0%",
-        "step seconds                  ?              ?",
         "restarts of children          -              1",
         "evicted pods                  -              1",
     ]

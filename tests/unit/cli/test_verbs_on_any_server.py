@@ -191,3 +191,22 @@ def test_doctor_exits_with_3_and_prints_the_fix_beside_the_red_cell(any_server, 
         f"error[HF523] queue: queue {any_server.name} does not exist\n  --> cluster\n"
         f"  hint: create the Queue {any_server.name} on cluster\n"
     ) in shown.err
+
+
+def test_status_shows_the_plans_layers_and_nodes_beside_the_phase(any_server, folder, capsys):
+    main(["submit", folder, "--yes"])
+    main(["status", folder])
+    capsys.readouterr()
+    assert main(["status", "toy8", "--namespace", any_server.namespace]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["CHILD", "CLUSTER", "LAYERS", "NODES", "PHASE", "RUNNING", "REASON"]
+    assert [line.split()[1:6] for line in lines[2:4]] == [
+        ["beijing", "6", "1", "Running", "1/1"],
+        ["shanghai", "2", "1", "Running", "1/1"],
+    ]
+    assert main(["delete", "toy8", "--namespace", any_server.namespace, "--yes"]) == 0
+    capsys.readouterr()
+    assert main(["status", folder]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].endswith(": UNKNOWN  the job is not there (any more), or may not be read")
+    assert shown[1:] == ["  hyperflow submit BUNDLE"]

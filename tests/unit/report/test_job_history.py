@@ -85,6 +85,12 @@ def test_a_job_that_still_runs_is_measured_to_the_time_of_the_look():
     assert read_history([child("toy-1-a-0")], "toy-1", until=noon + 100).waiting_seconds is None
 
 
+def test_a_phase_without_its_time_tells_nothing_of_running():
+    untimed = {**child("toy-1-a-0"), "status": {"state": {"phase": "Running"}}}
+    history = read_history([untimed], "toy-1", until=read_history([FIRST], "toy-1").submitted_at + 100)
+    assert (history.wall_seconds, history.running_seconds, history.available) == (100.0, None, None)
+
+
 def test_objects_of_other_jobs_tell_nothing():
     assert read_history([FIRST, event("toy-1-a-0", "Evict", 3)], "toy-2") is None
     assert read_history(["no object", {"kind": "Job", "apiVersion": "batch/v1"}], "toy-1") is None

@@ -5,9 +5,11 @@ import copy
 import pytest
 
 from hyperflow.inventory.bundle_reader import read_bundle
+from hyperflow.spec.training_job import Patch
 from hyperflow.submit.doctor import examine
 from tests.api_server.faults import Fault
 from tests.live_plane import PLANE_CRDS, crd, live_plane, priority_class, queue, write_bundle
+from tests.manifest_cases import two_cities
 
 CLUSTERS = {
     "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -51,10 +53,15 @@ def live(tmp_path, monkeypatch):
     with live_plane(tmp_path, monkeypatch, plane_crds=(*PLANE_CRDS, CLUSTERS)) as plane:
         plane.server.after_request = lambda: None
         plane.put(cluster("beijing"), cluster("shanghai"), *flags())
+        plane.put(claim("ckpt"))
         for member in plane.server.members.values():
             member.put(queue())
             member.put(priority_class())
         yield plane
+
+
+def claim(name):
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": "default"}}
 
 
 def deployment(name, *arguments):
@@ -217,3 +224,45 @@ def test_tiers_and_the_scheduler_plugin_are_looked_up_where_a_topology_is_asked_
     store.put(scheduler("- name: gang\n- name: network-topology-aware"))
     assert plugin_finding(member, "beijing", specs) == []
     assert plugin_finding(member, "beijing", [("a-0", {})]) == []
+
+
+@pytest.fixture(scope="module")
+def private(tmp_path_factory):
+    """The bundle with a pull secret."""
+    patches = (Patch(path="pod.spec.imagePullSecrets[0].name", value="regcred"),)
+    folder = write_bundle(tmp_path_factory.mktemp("private") / "out", job=two_cities(patches=patches))
+    return read_bundle(folder)
+
+
+def secret(name):
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": "default"}, "data": {}}
+
+
+def test_a_pull_secret_must_be_on_the_plane_or_in_the_member(live, private):
+    red = cells(live, private)
+    assert set(red) == {("beijing", "pull secrets"), ("shanghai", "pull secrets")}
+    cell = red["beijing", "pull secrets"]
+    assert cell.detail == "Secret regcred does not exist"
+    assert cell.fix == "kubectl create secret docker-registry regcred -n default ..."
+    live.server.members["beijing"].put(secret("regcred"))
+    assert set(cells(live, private)) == {("shanghai", "pull secrets")}
+    live.put(secret("regcred"))
+    assert cells(live, private) == {}
+
+
+def test_a_claim_that_pods_name_must_be_there_too(live, bundle):
+    plane = live.server.plane
+    plane.store.delete(plane.kind_named("PersistentVolumeClaim"), "default", "ckpt", {})
+    live.server.members["shanghai"].put(claim("ckpt"))
+    (cell,) = cells(live, bundle).values()
+    assert (cell.server, cell.check, cell.detail) == (
+        "beijing", "named objects", "PersistentVolumeClaim ckpt does not exist"
+    )  # fmt: skip
+    assert cell.fix == "create it in namespace default there, or on the plane, from where it is copied"
+
+
+def test_members_that_may_not_be_reached_are_told_without_stopping_the_job(live, bundle):
+    live.server.plane.allowed = lambda a: a.get("subresource") != "proxy"
+    assert cells(live, bundle) == {}
+    cell = cells(live, bundle, "unknown")["plane", "member access"]
+    assert cell.detail == "you may not get clusters/proxy, so reasons and logs in the members cannot be read"

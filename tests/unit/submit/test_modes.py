@@ -11,6 +11,7 @@ from hyperflow.submit.submit_bundle import apply_bundle
 from tests.live_plane import MEMBER_CRDS, live_plane, write_bundle
 from tests.manifest_cases import one_city, two_cities
 from tests.soak_runs import leftovers
+from tests.unit.submit.test_doctor import claim
 
 
 def read(folder, **settings):
@@ -77,7 +78,13 @@ def test_one_job_on_one_cluster_needs_no_plane(tmp_path, alone):
     stored = alone.server.plane.store.get(kind, "default", bundle.jobs[0].name)
     alone.put({**stored, "status": {"state": {"phase": "Running"}, "running": 2}})
     assert judge_state(read_snapshot(alone.plane, job_of(bundle))).state == "RUNNING"
+    (cell,) = [c for c in examine(alone.plane, bundle) if c.state == "bad"]
+    assert (cell.detail, cell.fix) == (
+        "PersistentVolumeClaim ckpt does not exist", "create it in namespace default there"
+    )  # fmt: skip
+    alone.put(claim("ckpt"))
     assert [c for c in examine(alone.plane, bundle) if c.state == "bad"] == []
+    alone.server.plane.store.delete(alone.server.plane.kind_named("PersistentVolumeClaim"), "default", "ckpt", {})
     delete_job(alone.plane, job_of(bundle))
     assert leftovers(alone) == []
 

@@ -195,7 +195,10 @@ def test_without_the_right_to_list_everywhere_the_own_namespace_is_counted_and_t
 
     live.server.faults.rules.append(refused)
     status = waiting_status(live, bundle)
-    assert "1 of 2 waiting in queue llm (only namespace default was counted)" in status.reason
+    assert (
+        "waiting in queue llm (global), not scheduled yet, 1 of 2 waiting (only namespace default was counted)"
+        in status.reason
+    )
     assert (
         "you may not list resourcebindings.work.karmada.io in all namespaces of the plane (forbidden)" in status.reason
     )

@@ -199,8 +199,8 @@ def test_a_partial_failure_deletes_the_rest_or_keeps_it(any_server, bundle):
     with pytest.raises(DegradedError) as caught:
         wait_for(any_server.plane, job_of(bundle), pace=FAST)
     assert str(caught.value) == (
-        f"error[HF515] job {bundle.name} lost a part and was deleted: {lost} failed; 1 pods of "
-        f"{bundle.name}-shanghai-0 go on and hold devices\n  --> namespace {any_server.namespace}\n"
+        f"error[HF515] job {bundle.name} lost a part and was deleted: {lost} failed; 1 pod of "
+        f"{bundle.name}-shanghai-0 goes on and holds devices\n  --> namespace {any_server.namespace}\n"
         "  got DEGRADED, expected RUNNING\n  hint: on_partial_failure=keep lets the other children go on"
     )
     assert caught.value.exit_code == 5
