@@ -72,7 +72,7 @@ def parallel(
     allreduce: str = UNSET,
     **unknown: object,
 ) -> Decorator[F]:
-    """Declare the degrees of parallelism (a number or "auto"), the batch in sequences, and the schedule.
+    """Declare the degrees of parallelism (a number or "auto"), the batch in sequences, and the schedule (or "auto").
 
     `layers` fixes the split by hand: layers per cluster, or per stage.
     """

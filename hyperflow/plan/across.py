@@ -22,7 +22,7 @@ from hyperflow.plan.bounds import Bounded
 from hyperflow.plan.budget import Budget
 from hyperflow.plan.price import price_split
 from hyperflow.plan.pricing import Pricer
-from hyperflow.plan.search import Candidate, price_candidate
+from hyperflow.plan.search import Candidate, price_candidate, weigh_period
 from hyperflow.plan.sites import Site, link_between
 from hyperflow.units import format_bytes, format_seconds
 
@@ -76,7 +76,7 @@ def solve_across(
     settings = bounded.settings
     exchange = price_exchange(pricer, sites, settings)
     slow = pricer.problem(settings, bounded.stages, bounded.choice.sites, bounded.choice.copies)
-    answer = search_exact(slow, budget=budget)
+    answer = search_exact(weigh_period(pricer, slow), budget=budget)
     rough = bounded.bound_seconds + exchange.seconds
     if answer.split is None:
         return None, float("inf") if answer.proven else rough
@@ -89,6 +89,8 @@ def solve_across(
         replicas.append(price_candidate(pricer, mine, problem, answer.split))
     once = pricer.costs(bounded.choice.sites[0], settings).step_overhead_seconds
     across = Across(replicas=tuple(replicas), exchange=exchange)
+    if pricer.is_timed:
+        return across, rough
     return across, max(rough, answer.bound_seconds + once + exchange.seconds)
 
 

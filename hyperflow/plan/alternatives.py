@@ -1,10 +1,12 @@
 """The plans beside the chosen one: the even split, one layer moved, each cluster alone."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 from hyperflow.ir.plan import Alternative, Plan
 from hyperflow.plan.build_plan import build_stages, idle_by_cluster, mean_idle, violations
+from hyperflow.plan.choose import Scheduled
 from hyperflow.plan.pricing import Pricer
 from hyperflow.plan.problem import Split
 from hyperflow.plan.search import Candidate, SearchResult, price_candidate, search_ranked
@@ -50,6 +52,23 @@ def list_alternatives(
         known: dict[tuple[Site, ...], SearchResult] = {}
         found += [_alone(singles, cluster, known) for cluster in clusters if used != {cluster}]
     return tuple(found)
+
+
+def list_schedules(tried: Sequence[Scheduled]) -> tuple[Alternative, ...]:
+    """Give the best plan of each schedule that was tried for an open one, but for the first, which was taken."""
+    return tuple(_scheduled(one) for one in tried[1:])
+
+
+def _scheduled(one: Scheduled) -> Alternative:
+    name = f"schedule {one.name}"
+    if one.chosen is not None:
+        degrees = one.chosen.candidate.degrees
+        reason = f"simulated; tp{degrees.tp} pp{degrees.pp} dp{degrees.dp}"
+        return describe(one.pricer, one.chosen.candidate, name, reason)
+    reason = "its rules or its memory leave no choice"
+    return Alternative(
+        name=name, clusters=(), layers=(), step_seconds=None, idle_fraction=None, feasible=False, reason=reason
+    )
 
 
 def even_split(best: Candidate) -> Split:

@@ -62,13 +62,16 @@ class Bounded:
         return replace(self, fluid=replace(self.fluid, choice=choice))
 
 
-def bound_choice(pricer: Pricer, choice: Choice, stage_counts: list[int]) -> list[Bounded]:
-    """Bound the step roughly for each number of stages: all work on the fastest device, the period all stages share."""
+def bound_choice(pricer: Pricer, choice: Choice, stage_counts: list[int], fill: float = 1.0) -> list[Bounded]:
+    """Bound the step roughly for each number of stages: all work on the fastest device, the period all stages share.
+
+    `fill` is the share of fill and drain that is paid: 1 in the closed form of 1F1B; 0 bounds every schedule.
+    """
     fluid = _make_fluid(pricer, choice)
     rates = np.cumsum(1 / fluid.slots)
     work = fluid.weight + fluid.ends
-    steady = (fluid.settings.microbatches - 1) * work / rates * (1 - 1e-9)
-    least = fluid.once_seconds + work * float(fluid.slots[0])
+    steady = (fluid.settings.microbatches - fill) * work / rates * (1 - 1e-9)
+    least = fluid.once_seconds + fill * work * float(fluid.slots[0])
     bounds: list[float] = (least + steady).tolist()
     return [
         Bounded(bound_seconds=bounds[stages - 1], fluid=fluid, stages=stages)
@@ -77,12 +80,13 @@ def bound_choice(pricer: Pricer, choice: Choice, stage_counts: list[int]) -> lis
     ]
 
 
-def sharpen(pricer: Pricer, bounded: Bounded) -> Bounded | None:
+def sharpen(pricer: Pricer, bounded: Bounded, fill: float = 1.0) -> Bounded | None:
     """Give a sharper bound; None when memory rules the choice out.
 
     Layers fill the fastest stages first. A period P holds at most P / pace of the weight, and whole layers only, on a
-    stage. The cost (microbatches - 1) * P plus the least filling is bounded over a grid of periods, the filling taken
-    at the upper end of each interval and the period at its lower end. Every cut between clusters is paid both ways.
+    stage. The cost (microbatches - fill) * P plus fill times the least filling is bounded over a grid of periods, the
+    filling taken at the upper end of each interval and the period at its lower end. Every cut between clusters is paid
+    both ways.
     """
     fluid, stages = bounded.fluid, bounded.stages
     layers, caps = pricer.job.model.num_layers, _memory_caps(pricer, fluid, stages)
@@ -98,10 +102,11 @@ def sharpen(pricer: Pricer, bounded: Bounded) -> Bounded | None:
     held = np.minimum(np.minimum(fluid_room, whole_room), work)
     filling = held[:, 0] * slots[0] + np.sum(np.diff(held, axis=1) * slots[1:], axis=1)
     filling[held[:, -1] < work * (1 - 1e-9)] = np.inf
-    steady = fluid.settings.microbatches - 1
-    beyond = work * float(slots[0]) + steady * float(periods[-1])
-    bound = min(float(np.min(filling + steady * periods[:-1])), beyond) * (1 - 1e-9)
-    bound += fluid.once_seconds + 2 * _least_cuts(pricer, fluid, stages)
+    steady = fluid.settings.microbatches - fill
+    beyond = fill * work * float(slots[0]) + steady * float(periods[-1])
+    paid = np.where(np.isinf(filling), np.inf, fill * filling)
+    bound = min(float(np.min(paid + steady * periods[:-1])), beyond) * (1 - 1e-9)
+    bound += fluid.once_seconds + 2 * fill * _least_cuts(pricer, fluid, stages)
     return replace(bounded, bound_seconds=max(bound, bounded.bound_seconds))
 
 

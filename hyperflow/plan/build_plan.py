@@ -1,15 +1,18 @@
 """The plan record from a solved candidate: stages with ranks and memory, links, predicted step."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from hyperflow.cost.flops import step_flops
-from hyperflow.ir.costs import DeviceCosts, LayerCost
 from hyperflow.ir.plan import Alternative, Fallback, LinkLoad, Optimality, Plan, Stage
 from hyperflow.plan.price import price_split, stage_bytes
 from hyperflow.plan.pricing import Pricer, crossing_bytes
+from hyperflow.plan.schedules import V_PLACED
 from hyperflow.plan.search import Candidate
 from hyperflow.plan.sites import Site
+from hyperflow.plan.timed import stage_parts
+from hyperflow.simulate.orders import SCHEDULES
 
 GRADIENT_BYTES = 4
 
@@ -76,10 +79,11 @@ def build_stages(pricer: Pricer, candidate: Candidate) -> tuple[Stage, ...]:
     rank = 0
     for i, (place, (start, end)) in enumerate(zip(split.order, bounds, strict=True)):
         site = candidate.bounded.choice.sites[place]
-        parts = [*pricer.costs(site, settings).layers[start:end], *_ends(pricer.costs(site, settings), i, len(bounds))]
+        parts = stage_parts(pricer.costs(site, settings), i, len(bounds), start, end)
         seconds = sum(part.seconds for part in parts)
         nodes = candidate.degrees.devices_per_stage // site.pod_devices(candidate.degrees.devices_per_stage)
-        more = candidate.paced.depths[i] - problem.held(i)
+        depths = candidate.paced.depths
+        more = depths[i] - problem.held(i) if depths else 0.0
         stages.append(
             Stage(
                 index=i,
@@ -104,30 +108,40 @@ def build_stages(pricer: Pricer, candidate: Candidate) -> tuple[Stage, ...]:
     return tuple(stages)
 
 
-def _ends(costs: DeviceCosts, index: int, stages: int) -> list[LayerCost]:
-    return [costs.embedding] * (index == 0) + [costs.head] * (index == stages - 1)
-
-
 def build_links(pricer: Pricer, candidate: Candidate) -> tuple[LinkLoad, ...]:
     """Give what crosses between clusters in a step: activations one way, gradients the other, a tied embedding."""
     settings, sites = candidate.bounded.settings, candidate.bounded.choice.sites
-    loads: list[LinkLoad] = []
-    for a, b in pairwise(sites[place] for place in candidate.split.order):
-        if a.cluster == b.cluster:
-            continue
-        size = crossing_bytes(pricer.costs(a, settings))
-        seconds = pricer.hop_seconds(settings, a, b) or 0.0
-        loads += [
-            LinkLoad(
-                source=source.cluster,
-                target=target.cluster,
-                purpose="pp",
-                bytes_per_step=round(size * settings.microbatches),
-                seconds_per_microbatch=seconds,
-            )
-            for source, target in ((a, b), (b, a))
-        ]
+    at = [sites[place] for place in candidate.split.order]
+    crossings: dict[tuple[int, int], int] = {}
+    for a, b in pairwise(_visits(pricer.schedule, len(at))):
+        for one, other in _cuts_between(at, a, b):
+            for way in ((one, other), (other, one)):  # activations one way, their gradients the other
+                crossings[way] = crossings.get(way, 0) + 1
+    loads = [
+        LinkLoad(
+            source=at[a].cluster,
+            target=at[b].cluster,
+            purpose="pp",
+            bytes_per_step=round(crossing_bytes(pricer.costs(at[min(a, b)], settings)) * settings.microbatches * count),
+            seconds_per_microbatch=pricer.hop_seconds(settings, at[min(a, b)], at[max(a, b)]) or 0.0,
+        )
+        for (a, b), count in crossings.items()
+    ]
     return (*loads, *_tied_embedding(pricer, candidate))
+
+
+def _visits(schedule: str, stages: int) -> list[int]:
+    """The stages that a micro-batch passes on its way to the loss: once, or once for each chunk."""
+    chunks = SCHEDULES[schedule].min_chunks if stages > 1 else 1
+    ahead = list(range(stages))
+    return ahead + ahead[::-1] if schedule in V_PLACED and stages > 1 else ahead * chunks
+
+
+def _cuts_between(at: Sequence[Site], a: int, b: int) -> list[tuple[int, int]]:
+    """The cuts between clusters that a hop from stage a to stage b passes; a hop back passes all of them."""
+    step = 1 if b > a else -1
+    steps = [(stage, stage + step) for stage in range(a, b, step)]
+    return [(one, other) for one, other in steps if at[one].cluster != at[other].cluster]
 
 
 def _tied_embedding(pricer: Pricer, candidate: Candidate) -> list[LinkLoad]:

@@ -7,10 +7,13 @@ from hyperflow.plan.policies import Policy, PolicyStage, ask_policy
 from hyperflow.plan.preference import order_subsets, with_sites
 from hyperflow.plan.pricing import Pricer
 from hyperflow.plan.problem import Split
-from hyperflow.plan.search import Candidate, SearchResult, price_candidate, rank_choices, search_ranked
+from hyperflow.plan.schedules import AUTO, STANDARD, offered
+from hyperflow.plan.search import Candidate, SearchResult, bound_schedule, price_candidate, rank_choices, search_ranked
 from hyperflow.plan.split import AGREEMENT
+from hyperflow.spec.training_job import Parallelism
 
 SEARCH_WORK = 900_000
+DEFAULT_SCHEDULE = Parallelism().schedule
 ORDER_GAIN = 0.05
 """Share of the step that another order of clusters must gain to be taken instead of the declared one.
 
@@ -34,6 +37,44 @@ class Chosen:
     considered: int
     reordered: Candidate | None = None
     fastest: Candidate | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scheduled:
+    """The best found under one schedule; `pricer` prices it."""
+
+    name: str
+    pricer: Pricer
+    chosen: Chosen | None
+
+
+def choose_schedule(pricer: Pricer, deadline: float) -> tuple[Scheduled, ...]:
+    """Search under the schedule, or under each that an open one may become; the best first."""
+    tried = [
+        Scheduled(name=mine.schedule, pricer=mine, chosen=choose(mine, deadline)) for mine in schedule_pricers(pricer)
+    ]
+    return tuple(sorted(tried, key=lambda one: _rank(pricer, one.chosen)))
+
+
+def schedule_pricers(pricer: Pricer) -> list[Pricer]:
+    """The pricer itself, or, for an open schedule, one for each that it may become; then all of them simulate."""
+    if pricer.job.job.parallel.schedule != AUTO:
+        return [pricer]
+    return [replace(with_schedule(pricer, name), timed=True) for name in offered(pricer.job)]
+
+
+def _rank(pricer: Pricer, chosen: Chosen | None) -> float:
+    if chosen is None:
+        return float("inf")
+    cheapest = pricer.job.job.on.prefer == "cheapest"
+    return chosen.candidate.value if cheapest else chosen.candidate.step_seconds
+
+
+def with_schedule(pricer: Pricer, name: str) -> Pricer:
+    """The pricer for the same job with a given schedule, with the costs computed so far."""
+    spelled = DEFAULT_SCHEDULE if name == STANDARD else name
+    parallel = pricer.job.job.parallel.model_copy(update={"schedule": spelled})
+    return replace(pricer, job=replace(pricer.job, job=pricer.job.job.model_copy(update={"parallel": parallel})))
 
 
 def choose(pricer: Pricer, deadline: float) -> Chosen | None:
@@ -70,24 +111,27 @@ def _search_orders(pricer: Pricer, deadline: float) -> Chosen | None:
     ranked = rank_choices(pricer)
     seconds = max(1.0, deadline - time.monotonic())
     declared = search_ranked(pricer, ranked, SEARCH_WORK, seconds, declared_order=True)
+    if declared.best is None:
+        return _as_chosen(pricer, search_ranked(pricer, ranked, SEARCH_WORK, seconds), None)
     if len(pricer.sites) < 2:
-        return _as_chosen(declared, None)
+        return _as_chosen(pricer, declared, None)
     free = search_ranked(pricer, ranked, SEARCH_WORK, seconds, known=declared.best)
-    if declared.best is None or free.best is None:
-        return _as_chosen(declared if free.best is None else free, None)
+    assert free.best is not None, "the best in the declared order is one of all orders"
     if free.best.value < declared.best.value * (1 - ORDER_GAIN):
-        return _as_chosen(free, None)
+        return _as_chosen(pricer, free, None)
     better = free.best.value < declared.best.value * (1 - AGREEMENT)
-    return _as_chosen(declared, free.best if better else None)
+    return _as_chosen(pricer, declared, free.best if better else None)
 
 
-def _as_chosen(result: SearchResult, reordered: Candidate | None) -> Chosen | None:
-    if result.best is None:
+def _as_chosen(pricer: Pricer, result: SearchResult, reordered: Candidate | None) -> Chosen | None:
+    best = result.best
+    if best is None:
         return None
+    bound = bound_schedule(pricer, best.step_seconds) if pricer.is_timed else result.bound_seconds
     return Chosen(
-        candidate=result.best,
-        bound_seconds=result.bound_seconds,
-        proven=not result.stopped and result.best.value == result.best.step_seconds,
+        candidate=best,
+        bound_seconds=bound,
+        proven=(pricer.is_timed or not result.stopped) and best.value == best.step_seconds,
         considered=result.considered,
         reordered=reordered,
     )

@@ -12,6 +12,7 @@ from hyperflow.plan.checks import span_of
 from hyperflow.plan.choices import Choice, list_choices
 from hyperflow.plan.pricing import Pricer
 from hyperflow.plan.problem import Split
+from hyperflow.plan.schedules import broken_rules
 from hyperflow.plan.search import Candidate, price_candidate
 
 MOST_ASSIGNMENTS = 5000
@@ -117,18 +118,22 @@ def place_given_split(pricer: Pricer, given: GivenSplit) -> Candidate:
             if not bounded:
                 continue
             problem = pricer.problem(bounded[0].settings, len(given.layers), choice.sites, choice.copies)
-            candidate = price_candidate(pricer, bounded[0], problem, Split(order=order, layers=given.layers))
-            if best is None or _rank(candidate) < _rank(best):
+            split = Split(order=order, layers=given.layers)
+            candidate = price_candidate(pricer, bounded[0], problem, split, by_form=True)
+            if best is None or rank_given(candidate) < rank_given(best):
                 best = candidate
     if best is None:
         message = f"{len(given.layers)} stages cannot be placed on {', '.join(site.name for site in pricer.sites)}"
         raise InputError(
             _fault(pricer.job, message, None, "whole stages of tp x cp x dp devices", "lower tp, cp or dp")
         )
-    return best
+    if broken_rules(pricer.schedule, best.bounded.stages, best.bounded.settings.microbatches, pricer.framework):
+        return best  # the caller tells the rule
+    return price_candidate(pricer, best.bounded, best.problem, best.split)
 
 
-def _rank(candidate: Candidate) -> tuple[int, float]:
+def rank_given(candidate: Candidate) -> tuple[int, float]:
+    """What makes one candidate for a given split better than another: fewer faults, then the step."""
     return len(violations(candidate)), candidate.step_seconds
 
 

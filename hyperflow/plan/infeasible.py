@@ -14,7 +14,8 @@ from hyperflow.plan.choices import Choice, list_choices
 from hyperflow.plan.price import price_split
 from hyperflow.plan.pricing import Pricer
 from hyperflow.plan.problem import Split, SplitProblem
-from hyperflow.plan.search import Candidate, search_choices
+from hyperflow.plan.schedules import broken_rules
+from hyperflow.plan.search import Candidate, choice_microbatches, search_choices
 from hyperflow.plan.sites import unlinked_pairs
 from hyperflow.units import format_gib
 
@@ -39,6 +40,7 @@ def given_findings(pricer: Pricer, candidate: Candidate) -> list[Finding]:
         for stage in build_stages(pricer, candidate)
         if stage.memory_bytes > stage.memory_limit_bytes
     ]
+    findings += rule_findings(pricer, candidate.bounded.stages, candidate.bounded.settings.microbatches)
     clusters = list(dict.fromkeys(candidate.bounded.choice.sites[p].cluster for p in candidate.split.order))
     neighbours = set(pairwise(clusters))
     if not candidate.bounded.choice.sites[candidate.split.order[0]].has_data:
@@ -50,6 +52,13 @@ def given_findings(pricer: Pricer, candidate: Candidate) -> list[Finding]:
         for a, b, reason in unlinked_pairs(pricer.job, pricer.job.fleet, clusters)
         if (a, b) in neighbours or (b, a) in neighbours
     ]
+
+
+def rule_findings(pricer: Pricer, stages: int, microbatches: int) -> list[Finding]:
+    """Give HF653 for each rule of the schedule that so many stages and micro-batches break."""
+    span = span_of(pricer.job, "parallel.schedule", "parallel.pp", "parallel")
+    broken = broken_rules(pricer.schedule, stages, microbatches, pricer.framework)
+    return [replace(finding, where="@hf.parallel(schedule=)", span=span) for finding in broken]
 
 
 def explain_infeasible(pricer: Pricer) -> list[Finding]:
@@ -64,6 +73,12 @@ def explain_infeasible(pricer: Pricer) -> list[Finding]:
         return findings
     if not any(True for _ in _thin_choices(pricer)):
         return [*findings, _nothing_to_choose(pricer)]
+    rules = [
+        rule_findings(pricer, stages, choice_microbatches(pricer, choice))
+        for _, choice, stages in _thin_choices(pricer)
+    ]
+    if all(rules):
+        return [*findings, *rules[0]]
     return [*findings, _no_memory(pricer)]
 
 

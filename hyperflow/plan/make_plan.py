@@ -14,13 +14,13 @@ from hyperflow.plan.across import Across, describe_across
 from hyperflow.plan.across_plan import build_across
 from hyperflow.plan.across_search import plan_across
 from hyperflow.plan.advice import advise
-from hyperflow.plan.alternatives import as_alternative, list_alternatives
+from hyperflow.plan.alternatives import as_alternative, list_alternatives, list_schedules
 from hyperflow.plan.build_plan import Context, build_plan
 from hyperflow.plan.checks import check_degrees
-from hyperflow.plan.choose import Chosen, choose, follow_policy
+from hyperflow.plan.choose import Chosen, Scheduled, choose_schedule, follow_policy, schedule_pricers
 from hyperflow.plan.explain import explain_plan
 from hyperflow.plan.fallbacks import price_fallbacks
-from hyperflow.plan.handmade import place_given_split, read_given_split
+from hyperflow.plan.handmade import place_given_split, rank_given, read_given_split
 from hyperflow.plan.infeasible import explain_infeasible, given_findings
 from hyperflow.plan.policies import Policy, find_policy
 from hyperflow.plan.pricing import Pricer
@@ -51,27 +51,28 @@ def make_plan(
     pricer = Pricer(job=job, calibration=calibration or default_calibration(), sites=sites, profile=profile)
     asked = job.job.parallel.policy
     name, policy = (None, None) if asked is None else find_policy(job, asked, policies or {})
-    singles = SingleClusters(pricer)
     if job.job.parallel.layers is not None:
-        chosen = _given(pricer, findings)
-        return _finish(pricer, singles, _Ending(chosen=chosen, by="hand", findings=findings, deadline=deadline))
+        pricer, chosen = _given(pricer, findings)
+        return _finish(pricer, _Ending(chosen=chosen, by="hand", findings=findings, deadline=deadline))
     raise_errors(findings)
-    chosen = choose(pricer, deadline)
+    tried = choose_schedule(pricer, deadline)
+    pricer, chosen = tried[0].pricer, tried[0].chosen
+    singles = SingleClusters(pricer)
     if chosen is None:
         across = plan_across(pricer, singles, deadline, float("inf"))
         if across is None:
             raise InfeasibleError([*findings, *explain_infeasible(pricer)])
         return _only_across(pricer, across, findings)
-    ending = _Ending(chosen=chosen, by="solver", findings=findings, deadline=deadline)
+    ending = _Ending(chosen=chosen, by="solver", findings=findings, deadline=deadline, tried=tried, singles=singles)
     if name is not None and policy is not None:
         chosen = follow_policy(pricer, chosen, name, policy)
         findings += given_findings(pricer, chosen.candidate)
         raise_errors(findings, InfeasibleError)
-        ending = replace(ending, chosen=chosen, by=f"the policy {name}")
+        ending = replace(ending, chosen=chosen, by=f"the policy {name}", tried=())
     elif job.job.on.prefer in ("fastest", "cheapest"):
         across = plan_across(pricer, singles, deadline, chosen.candidate.step_seconds)
         ending = replace(ending, across=across)
-    return _finish(pricer, singles, ending)
+    return _finish(pricer, ending)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,41 +84,54 @@ class _Ending:
     findings: list[Finding]
     deadline: float
     across: Across | None = None
+    tried: tuple[Scheduled, ...] = ()
+    singles: SingleClusters | None = None
 
 
-def _given(pricer: Pricer, findings: list[Finding]) -> Chosen:
-    candidate = place_given_split(pricer, read_given_split(pricer.job, findings))
+def _given(pricer: Pricer, findings: list[Finding]) -> tuple[Pricer, Chosen]:
+    """Place the given split, under each schedule that an open one may become."""
+    given = read_given_split(pricer.job, findings)
+    placed = [(mine, place_given_split(mine, given)) for mine in schedule_pricers(pricer)]
+    pricer, candidate = min(placed, key=lambda found: rank_given(found[1]))
     findings += given_findings(pricer, candidate)
     raise_errors(findings, InfeasibleError)
-    return Chosen(candidate=candidate, reordered=None, bound_seconds=0.0, proven=False, considered=1)
+    return pricer, Chosen(candidate=candidate, reordered=None, bound_seconds=0.0, proven=False, considered=1)
 
 
-def _optimality(ending: _Ending, started: float) -> Optimality:
+def _optimality(ending: _Ending, started: float, *, is_timed: bool) -> Optimality:
     chosen, step = ending.chosen, ending.chosen.candidate.step_seconds
     if ending.by != "solver":
         return Optimality(proven=False, bound_seconds=0.0, gap=1.0, solver=f"given by {ending.by}", solve_seconds=0.0)
-    solved = solve_split(chosen.candidate.problem, seconds=CONFIRM_SECONDS, confirmation_seconds=CONFIRM_SECONDS)
-    bound = min(chosen.bound_seconds, step, ending.across.bound_seconds if ending.across else step)
+    solver = "exact search and simulation"
+    if not is_timed:
+        solver = solve_split(
+            chosen.candidate.problem, seconds=CONFIRM_SECONDS, confirmation_seconds=CONFIRM_SECONDS
+        ).solver
+    others = [one.chosen.bound_seconds for one in ending.tried if one.chosen]
+    bound = min(chosen.bound_seconds, step, ending.across.bound_seconds if ending.across else step, *others)
     proven = chosen.proven and bound >= step * (1 - AGREEMENT)
     return Optimality(
         proven=proven,
         bound_seconds=step if proven else bound,
         gap=0.0 if proven else 1 - bound / step,
-        solver=solved.solver if chosen.reordered is None else f"{solved.solver} in the declared order",
+        solver=solver if chosen.reordered is None else f"{solver} in the declared order",
         solve_seconds=time.monotonic() - started,
     )
 
 
-def _finish(pricer: Pricer, singles: SingleClusters, ending: _Ending) -> Plan:
+def _finish(pricer: Pricer, ending: _Ending) -> Plan:
     chosen, across = ending.chosen, ending.across
-    optimal = _optimality(ending, ending.deadline - WHOLE_SECONDS)
+    optimal = _optimality(ending, ending.deadline - WHOLE_SECONDS, is_timed=pricer.is_timed)
     fallbacks = price_fallbacks(pricer, chosen.candidate, ending.deadline)
-    rows = list_alternatives(pricer, chosen.candidate, chosen.reordered, chosen.fastest, singles)
+    rows = list_alternatives(
+        pricer, chosen.candidate, chosen.reordered, chosen.fastest, ending.singles or SingleClusters(pricer)
+    )
     takes_across = (
         across is not None
         and pricer.job.job.on.prefer == "fastest"
         and across.step_seconds < chosen.candidate.step_seconds * (1 - AGREEMENT)
     )
+    rows = (*rows, *list_schedules(ending.tried))
     if across is not None and not takes_across:
         rows = (*rows, describe_across(across))
     context = Context(alternatives=rows, fallbacks=fallbacks.rows, optimal=optimal, why=())

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import accumulate, combinations
 
 import numpy as np
@@ -19,8 +18,9 @@ from hyperflow.ir.plan import Degrees
 from hyperflow.ir.profile import Profile
 from hyperflow.ir.resolved import ResolvedJob
 from hyperflow.plan.problem import Cuts, EndCost, LayerTable, Objective, Place, SplitProblem
+from hyperflow.plan.schedules import FILL, STANDARD, framework_of, schedule_name
 from hyperflow.plan.sites import Site, link_between, transfer_seconds
-from hyperflow.simulate.orders import SCHEDULES, canonical_name
+from hyperflow.simulate.orders import SCHEDULES
 
 _HELD_LIKE = {
     "1F1B-V": "1f1b-v",
@@ -36,7 +36,6 @@ _HELD_LIKE = {
 
 
 _Key = tuple[str, int, Degrees, int, str]
-_canonical = cache(canonical_name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +53,16 @@ class Summary:
 
 @dataclass(slots=True, kw_only=True)
 class Pricer:
-    """Prices choices for one job; what does not differ between two choices is computed once for both."""
+    """Prices choices for one job; what does not differ between two choices is computed once for both.
+
+    With `timed` 1F1B is simulated like all other schedules, so that an open schedule is chosen with one ruler.
+    """
 
     job: ResolvedJob
     calibration: Calibration
     sites: tuple[Site, ...]
     profile: Profile | None = None
+    timed: bool = False
     _costs: dict[_Key, DeviceCosts] = field(default_factory=dict[_Key, DeviceCosts])
     _summaries: dict[tuple[_Key, int], Summary] = field(default_factory=dict[tuple[_Key, int], Summary])
     _tables: dict[tuple[_Key, int], LayerTable] = field(default_factory=dict[tuple[_Key, int], LayerTable])
@@ -80,6 +83,26 @@ class Pricer:
         return launch is not None and launch.kind != "megatron"
 
     @property
+    def schedule(self) -> str:
+        """The schedule as the simulator spells it."""
+        return schedule_name(self.job)
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether steps are simulated; else they follow from the closed form of 1F1B, whose bounds hold."""
+        return self.timed or self.schedule != STANDARD
+
+    @property
+    def fill(self) -> float:
+        """The share of fill and drain that guides the search."""
+        return FILL[self.schedule]
+
+    @property
+    def framework(self) -> str | None:
+        """Whose rules the schedule has to keep."""
+        return framework_of(self.job)
+
+    @property
     def runs(self) -> tuple[tuple[int, int], ...]:
         """First layer and count of each run of layers that cost the same; measured layers differ one by one."""
         if self.profile is not None:
@@ -90,7 +113,7 @@ class Pricer:
     def settings(self, degrees: Degrees, micro_batch_size: int, recompute: str) -> CostSettings:
         """Give the cost settings of one choice; the number of stages does not change the cost of a layer."""
         parallel = self.job.job.parallel
-        name = _canonical(parallel.schedule)
+        name = self.schedule
         return CostSettings(
             degrees=degrees,
             micro_batch_size=micro_batch_size,
@@ -144,7 +167,9 @@ class Pricer:
         return self._summaries[key]
 
     def held(self, settings: CostSettings, stages: int) -> tuple[float, ...]:
-        """Micro-batches in flight on each stage."""
+        """Micro-batches in flight on each stage; one stage alone is no pipeline and holds one."""
+        if stages == 1:
+            return (1.0,)
         key = (settings.schedule, stages, settings.microbatches, settings.chunks)
         if key not in self._held:
             self._held[key] = tuple(
@@ -179,6 +204,7 @@ class Pricer:
             tables={site.name: self.table(site, settings) for site in sites},
             num_stages=stages,
             microbatches=settings.microbatches,
+            min_layers=settings.chunks if stages > 1 else 1,
             objective=objective,
             order=order,
             grouped=order is None,

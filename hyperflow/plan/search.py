@@ -14,10 +14,15 @@ from hyperflow.plan.choices import Choice, list_choices
 from hyperflow.plan.preference import hourly_price
 from hyperflow.plan.pricing import Pricer
 from hyperflow.plan.problem import Objective, Split, SplitProblem
+from hyperflow.plan.schedules import broken_rules
+from hyperflow.plan.timed import pace_by_time
 from hyperflow.plan.warmup import Paced, pace
+from hyperflow.simulate.orders import SCHEDULES
 
 CANDIDATE_WORK = 400_000
 MOST_PRICED_SITES = 6
+MOST_TIMED_CHOICES = 12
+"""Choices that are solved and simulated for one schedule."""
 CHOICE_WORK = 100
 """What ranking or bounding one choice counts as."""
 
@@ -61,16 +66,19 @@ class SearchResult:
 
 
 class Ranked:
-    """Choices with rough bounds; a sharper one is made when it is first asked for, and kept."""
+    """Choices with rough bounds; a sharper one is made when it is first asked for, and kept.
 
-    def __init__(self, pricer: Pricer, rough: Sequence[Bounded]) -> None:
-        self._pricer, self.rough = pricer, rough
+    `fill` is the share of fill and drain in them (bounds.bound_choice).
+    """
+
+    def __init__(self, pricer: Pricer, rough: Sequence[Bounded], fill: float) -> None:
+        self._pricer, self.rough, self._fill = pricer, rough, fill
         self._sharp: dict[int, Bounded | None] = {}
 
     def sharp(self, number: int) -> Bounded | None:
         """Give the sharper bound of a choice; None when memory rules it out."""
         if number not in self._sharp:
-            self._sharp[number] = sharpen(self._pricer, self.rough[number])
+            self._sharp[number] = sharpen(self._pricer, self.rough[number], self._fill)
         return self._sharp[number]
 
 
@@ -115,6 +123,8 @@ def search_ranked(
             heapq.heappush(heap, (worth(bounded, bounded.bound_seconds), number, True))
             continue
         solved += 1
+        if pricer.is_timed and best is not None and solved > MOST_TIMED_CHOICES:
+            break
         share = Budget(deadline=deadline, work=CANDIDATE_WORK)
         candidate, bound = solve_choice(pricer, bounded, share, declared_order)
         budget.work -= CANDIDATE_WORK - max(0.0, share.work)
@@ -152,17 +162,50 @@ def _value(pricer: Pricer, candidate: Candidate) -> float:
     return candidate.step_seconds * devices * sum(hourly_price(sites[place]) for place in candidate.split.order)
 
 
-def rank_choices(pricer: Pricer) -> Ranked:
-    """Give every choice with every number of stages and a rough bound."""
+def rank_choices(pricer: Pricer, fill: float | None = None) -> Ranked:
+    """Give every choice with every number of stages that the schedule can run, and a rough bound.
+
+    For timed schedules the bound is a guess that guides the search, unless `fill` is 0.
+    """
+    fill = pricer.fill if fill is None else fill
     job = pricer.job
     fixed = job.job.parallel.pp
     ranked: list[Bounded] = []
     for choice in _choices(pricer):
         most = min(choice.most_stages, job.model.num_layers)
         counts = list(range(1, most + 1)) if fixed == "auto" else [fixed] * (fixed <= most)
+        microbatches = choice_microbatches(pricer, choice)
+        chunks = SCHEDULES[pricer.schedule].min_chunks
+        counts = [
+            count
+            for count in counts
+            if (count == 1 or count * chunks <= job.model.num_layers)
+            and not broken_rules(pricer.schedule, count, microbatches, pricer.framework)
+        ]
         if counts:
-            ranked += bound_choice(pricer, choice, counts)
-    return Ranked(pricer, ranked)
+            ranked += bound_choice(pricer, choice, counts, fill)
+    return Ranked(pricer, ranked, fill)
+
+
+def choice_microbatches(pricer: Pricer, choice: Choice) -> int:
+    """Micro-batches of a step."""
+    return pricer.job.job.parallel.global_batch_size // (choice.micro_batch_size * choice.degrees.dp)
+
+
+def bound_schedule(pricer: Pricer, beat: float) -> float:
+    """Bound the step of every choice under a timed schedule: the slowest stage works through all micro-batches.
+
+    What is above `beat` is not sharpened further.
+    """
+    ranked = rank_choices(pricer, 0.0)
+    heap = [(bounded.bound_seconds, number, False) for number, bounded in enumerate(ranked.rough)]
+    heapq.heapify(heap)
+    while heap and not heap[0][2] and heap[0][0] < beat:
+        _, number, _ = heapq.heappop(heap)
+        sharp = ranked.sharp(number)
+        if sharp is not None:
+            heapq.heappush(heap, (sharp.bound_seconds, number, True))
+    return heap[0][0] if heap else float("inf")
 
 
 def _choices(pricer: Pricer) -> Iterator[Choice]:
@@ -184,6 +227,9 @@ def solve_choice(
     First as if every link could be hidden, which is also a bound; where memory or the framework does not allow that,
     once more with the exact period of the standard order, which is the bound of a framework that knows no other.
     """
+    if pricer.is_timed:
+        candidate, _ = _solve_as(pricer, bounded, budget, "1f1b-hidden", declared_order)
+        return candidate, bounded.bound_seconds
     best: Candidate | None = None
     bound = bounded.bound_seconds
     objectives: tuple[Objective, ...] = ("1f1b-hidden", "1f1b-links")
@@ -205,7 +251,7 @@ def _solve_as(
     problem = pricer.problem(
         settings, bounded.stages, choice.sites, choice.copies, objective=objective, ascending=declared_order
     )
-    answer = search_exact(problem, budget=budget)
+    answer = search_exact(weigh_period(pricer, problem), budget=budget)
     if answer.split is None:
         return None, float("inf") if answer.proven else bounded.bound_seconds
     candidate = price_candidate(pricer, bounded, problem, answer.split)
@@ -213,10 +259,22 @@ def _solve_as(
     return candidate, answer.bound_seconds + (candidate.overhead_seconds if answer.proven else least)
 
 
-def price_candidate(pricer: Pricer, bounded: Bounded, problem: SplitProblem, split: Split) -> Candidate:
-    """Price a split of a choice: pace, once-a-step work, and the problem with its order fixed."""
+def weigh_period(pricer: Pricer, problem: SplitProblem) -> SplitProblem:
+    """The problem with as many micro-batches as make its period weigh what it does where less fill is paid."""
+    return replace(problem, microbatches=max(1, round(problem.microbatches / pricer.fill)))
+
+
+def price_candidate(
+    pricer: Pricer, bounded: Bounded, problem: SplitProblem, split: Split, *, by_form: bool = False
+) -> Candidate:
+    """Price a split of a choice: pace, once-a-step work, and the problem with its order fixed.
+
+    With `by_form` the closed form of 1F1B stands in for a schedule that is simulated, to rank many splits.
+    """
     fixed = replace(problem, order=split.order, grouped=False, ascending=False, objective="1f1b-hidden")
     paced = pace(fixed, split, takes_warmup=pricer.takes_warmup)
+    if pricer.is_timed and not by_form:
+        paced = pace_by_time(pricer, bounded, fixed, split, paced)
     sites = [bounded.choice.sites[place] for place in sorted(set(split.order))]
     overhead = max(pricer.costs(site, bounded.settings).step_overhead_seconds for site in sites)
     return Candidate(

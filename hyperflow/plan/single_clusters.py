@@ -27,15 +27,16 @@ class SingleClusters:
         """The choices of sites that work on one part in `share` of the batch, with the data-parallel degree divided."""
         key = (kind_of(sites), share)
         if key not in self._ranked:
-            self._ranked[key] = rank_choices(replace(shared_batch(self._pricer, share), sites=sites))
+            pricer = replace(shared_batch(self._pricer, share), sites=sites)
+            self._ranked[key] = rank_choices(pricer, 0.0 if pricer.is_timed else 1.0)
         return self._ranked[key]
 
     def least_seconds(self, sites: Kind, share: int) -> float:
         """A bound on the step of sites that work on one part in `share` of the batch; infinite where none can.
 
-        With an open degree it follows from the choices for the whole batch: those for a part are among them.
+        With an open degree 1F1B's follows from the choices for the whole batch: those for a part are among them.
         """
-        if self._pricer.job.job.parallel.dp != "auto":
+        if self._pricer.job.job.parallel.dp != "auto" or self._pricer.is_timed:
             rough = self.ranked(sites, share).rough
             return min((bounded.bound_seconds for bounded in rough), default=float("inf"))
         fill, period, microbatches = self._terms(sites)
