@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from hyperflow.plan.arrays import Numbers, make_numbers
 from hyperflow.plan.budget import Budget, SearchStopped
-from hyperflow.plan.cover import largest_period, least_period, least_total
+from hyperflow.plan.cover import largest_period, least_period, least_total, may_fit
 from hyperflow.plan.exact import cheapest_under
 from hyperflow.plan.free_order import search_free
 from hyperflow.plan.orders import orders_that_differ, promising_orders
@@ -130,6 +130,8 @@ def _first_answer(state: _State) -> None:
     """Widen the limit until a split exists; open the interval above it."""
     numbers = state.numbers
     top = largest_period(numbers)
+    if not may_fit(numbers, top):
+        return
     state.low = low = least_period(numbers, top, 1e-4)
     for factor in (*WIDENING, None):
         high = top if factor is None or numbers.period_weight == 0 else min(top, low * factor)

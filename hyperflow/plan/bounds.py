@@ -19,7 +19,8 @@ class Fluid:
 
     `weight` is that of all layers, `heaviest` the most of one, `ends` that of embedding and head at least. `quickest`
     are the seconds of the quickest layer on each slot, least first, `once_seconds` what once-a-step work adds at
-    least. By site: `by_site` (quickest layer), `embedding` and `head` in seconds, `room`, `state`, `kept` in bytes.
+    least. By site: `by_site` (quickest layer), `embedding` and `head` in seconds, `room`, `state`, `kept` in bytes, the
+    last two of the least layer; `all_state` and `all_kept` are those of all layers.
     """
 
     choice: Choice
@@ -36,6 +37,8 @@ class Fluid:
     room: Floats
     state: Floats
     kept: Floats
+    all_state: float
+    all_kept: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +93,7 @@ def sharpen(pricer: Pricer, bounded: Bounded, fill: float = 1.0) -> Bounded | No
     """
     fluid, stages = bounded.fluid, bounded.stages
     layers, caps = pricer.job.model.num_layers, _memory_caps(pricer, fluid, stages)
-    if _most_within(fluid, caps, stages, np.inf) < layers:
+    if _most_within(fluid, caps, stages, np.inf) < layers or not _has_bytes(pricer, fluid, stages):
         return None
     slots, quickest = fluid.slots[:stages], fluid.quickest[:stages]
     work = fluid.weight + fluid.ends
@@ -155,6 +158,13 @@ def _memory_caps(pricer: Pricer, fluid: Fluid, stages: int) -> Floats:
     return np.where(np.arange(stages) < copies[:, None], caps, 0.0)
 
 
+def _has_bytes(pricer: Pricer, fluid: Fluid, stages: int) -> bool:
+    """Say whether so many stages have the bytes of all layers together, however unlike the layers are."""
+    rooms = np.sort(np.repeat(fluid.room, np.array(fluid.choice.copies)))[::-1]
+    needed = fluid.all_state + fluid.all_kept * min(pricer.held(fluid.settings, stages))
+    return bool(np.sum(rooms[:stages]) >= needed * (1 - 1e-9))
+
+
 def _most_within(fluid: Fluid, caps: Floats, stages: int, period: float) -> float:
     """Layers that so many stages hold at most in a period, in whole and within memory."""
     counts = np.minimum(caps, np.floor(period / fluid.by_site + 1e-9)[:, None]).ravel()
@@ -200,4 +210,6 @@ def _make_fluid(pricer: Pricer, choice: Choice) -> Fluid:
         room=np.array([s.room for s in summaries]),
         state=np.array([s.least_state for s in summaries]),
         kept=np.array([s.least_kept for s in summaries]),
+        all_state=min(s.all_state for s in summaries),
+        all_kept=min(s.all_kept for s in summaries),
     )

@@ -27,16 +27,7 @@ class Cover:
 
 def make_cover(numbers: Numbers, limit: float) -> Cover:
     """Measure the places under the limit; ends and links are left out, so the figures are upper bounds."""
-    every = np.arange(numbers.num_layers + 1)
-    ease = min(numbers.problem.held(i) for i in range(numbers.num_stages))
-    most = np.array(
-        [
-            int(np.max(every - lowest_start(numbers, j, every, limit, ease, 0.0, 0.0)))
-            for j in range(len(numbers.places))
-        ],
-        dtype=np.int64,
-    )
-    order = numbers.problem.order
+    order, most = numbers.problem.order, _most_layers(numbers, limit)
     return Cover(
         limit=limit,
         most=most,
@@ -44,6 +35,14 @@ def make_cover(numbers: Numbers, limit: float) -> Cover:
         prefix=None if order is None else _prefix_reach(numbers, order, limit),
         least_total=tuple(least_total(numbers, limit, position) for position in range(numbers.num_stages + 1)),
     )
+
+
+def _most_layers(numbers: Numbers, limit: float) -> Ints:
+    """Give for each place the most layers that one of its stages can hold under the limit."""
+    every = np.arange(numbers.num_layers + 1)
+    ease = min(numbers.problem.held(i) for i in range(numbers.num_stages))
+    starts = [lowest_start(numbers, j, every, limit, ease, 0.0, 0.0) for j in range(len(numbers.places))]
+    return np.max(every - np.array(starts), axis=1)
 
 
 def least_total(numbers: Numbers, limit: float, position: int) -> Floats:
@@ -150,18 +149,18 @@ def least_period(numbers: Numbers, known: float, precision: float) -> float:
     `known` is a period that some answer reaches. Links apart: a fixed order is decided exactly, a free one by the most
     layers that its stages can hold.
     """
-    if _may_fit(numbers, 0.0):
+    if may_fit(numbers, 0.0):
         return 0.0
     low = min(known, _mean_period(numbers))
     step = 1.02
-    while low * step < known and not _may_fit(numbers, low * step):
+    while low * step < known and not may_fit(numbers, low * step):
         low, step = low * step, step * step
     high = min(known, low * step)
     while high - low > precision * high:
         middle = (low + high) / 2
         if middle in (low, high):
             break
-        if _may_fit(numbers, middle):
+        if may_fit(numbers, middle):
             high = middle
         else:
             low = middle
@@ -180,11 +179,13 @@ def _mean_period(numbers: Numbers) -> float:
     return float(numbers.weights[-1] / np.sum(rates)) * (1 - 1e-9)
 
 
-def _may_fit(numbers: Numbers, limit: float) -> bool:
+def may_fit(numbers: Numbers, limit: float) -> bool:
+    """Say whether all layers may be held under the limit: exact for a fixed order, a bound for a free one."""
     if numbers.problem.order is not None:
         return fits_order(numbers, limit)
-    spare = np.array([[place.copies for place in numbers.places]], dtype=np.int64)
-    return bool(reachable(numbers, make_cover(numbers, limit), spare, numbers.num_stages)[0] >= numbers.num_layers)
+    copies = np.array([place.copies for place in numbers.places], dtype=np.int64)
+    each = np.sort(np.repeat(_most_layers(numbers, limit), copies))[::-1][: numbers.num_stages]
+    return len(each) == numbers.num_stages and int(np.sum(each)) >= numbers.num_layers
 
 
 def largest_period(numbers: Numbers) -> float:

@@ -40,11 +40,13 @@ _Key = tuple[str, int, Degrees, int, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What bounds need of a site: seconds of each run of equal layers, the least of a layer's bytes, the room."""
+    """What bounds need of a site: seconds of each run of equal layers, bytes of the least and of all, the room."""
 
     seconds: npt.NDArray[np.float64]
     least_state: float
     least_kept: float
+    all_state: float
+    all_kept: float
     room: float
     embedding_seconds: float
     head_seconds: float
@@ -154,11 +156,14 @@ class Pricer:
         if key not in self._summaries:
             costs = self.costs(site, settings)
             kinds = [costs.layers[first] for first, _ in self.runs]
+            counts = [count for _, count in self.runs]
             once = [costs.step_seconds_per_layer[first] / settings.microbatches for first, _ in self.runs]
             self._summaries[key] = Summary(
                 seconds=np.array([layer.seconds + more for layer, more in zip(kinds, once, strict=True)]),
                 least_state=min(layer.state_bytes for layer in kinds),
                 least_kept=min(layer.activation_bytes for layer in kinds),
+                all_state=sum(layer.state_bytes * count for layer, count in zip(kinds, counts, strict=True)),
+                all_kept=sum(layer.activation_bytes * count for layer, count in zip(kinds, counts, strict=True)),
                 room=max(0.0, costs.memory_limit_bytes - costs.fixed_bytes - costs.working_bytes),
                 embedding_seconds=costs.embedding.seconds,
                 head_seconds=costs.head.seconds,

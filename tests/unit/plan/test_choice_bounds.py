@@ -6,11 +6,13 @@ import time
 import pytest
 
 from hyperflow.catalog.calibration import default_calibration
+from hyperflow.inventory.models import load_model
 from hyperflow.plan.budget import Budget
 from hyperflow.plan.make_plan import make_plan
 from hyperflow.plan.pricing import Pricer
 from hyperflow.plan.search import rank_choices, solve_choice
 from hyperflow.plan.sites import find_sites
+from hyperflow.spec.training_job import ModelRequest
 from tests.plan_jobs import cluster, decoder, link, resolved, seventy
 
 
@@ -54,3 +56,12 @@ def test_a_plan_with_an_open_recompute_never_names_the_selective_kind_that_chang
     assert {p.recompute for p in (make_plan(seventy(recompute="auto")), make_plan(seventy(recompute="none")))} == {
         "none"
     }
+
+
+def test_choices_whose_layers_have_too_few_bytes_are_dropped_unsearched(tmp_path):
+    """Three thin dense layers hid that the experts need more than all stages have: thousands were searched."""
+    model, _ = load_model(ModelRequest(preset="deepseek-v3", seq=4096), tmp_path)
+    auto = {**dict.fromkeys(("tp", "ep", "pp", "dp"), "auto"), "global_batch_size": 960}
+    job = resolved([cluster("a", "H100", 8), cluster("b", "H100", 8)], [link("a", "b")], model, parallel=auto)
+    ranked = rank_choices(Pricer(job=job, calibration=default_calibration(), sites=find_sites(job)))
+    assert [number for number in range(len(ranked.rough)) if ranked.sharp(number) is not None] == []
