@@ -13,6 +13,7 @@ from kfp import dsl  # noqa: E402
 import hyperflow.kfp_steps as hfk  # noqa: E402
 from hyperflow.errors import HyperFlowError, InputError, UsageError  # noqa: E402
 from hyperflow.kfp_steps.prepare import JobInputs, compiled  # noqa: E402
+from hyperflow.kfp_steps.train_step import task_fields  # noqa: E402
 from tests import kfp_golden  # noqa: E402
 from tests.kfp_cases import EXAMPLE, ROOT, write_tiny  # noqa: E402
 
@@ -129,6 +130,12 @@ def test_i4_a_task_with_a_toleration_and_a_variable_compiles_only_where_they_are
     assert component["taskConfigPassthroughs"] == [{"field": "ENV"}, {"field": "KUBERNETES_TOLERATIONS"}]
     with pytest.raises(ValueError, match="KUBERNETES_TOLERATIONS"):
         composed("env")
+
+
+def test_i4_the_settings_that_kfp_hands_a_step_arrive_under_their_names():
+    given = dsl.TaskConfig(env=[{"name": "A", "value": "b"}], node_selector={"pool": "train"})
+    assert task_fields(given) == {"env": [{"name": "A", "value": "b"}], "node_selector": {"pool": "train"}}
+    assert task_fields(None) == {}
 
 
 def test_an_image_of_ones_own_installs_nothing(job):
