@@ -16,7 +16,8 @@ from typing import Any
 from hyperflow.inventory.documents import read_documents
 from hyperflow.json_tree import dig, mapping, sequence, text
 from hyperflow.kfp_steps.backend import ChildState, Observation, Say
-from hyperflow.kfp_steps.local_run import BUNDLE, LOCK, OUTPUT, PID, RESULT
+from hyperflow.kfp_steps.local_run import BUNDLE, LOCK, OUTPUT, PID, RESULT, STATE
+from hyperflow.run_local.child_controller import FINAL
 from hyperflow.run_local.processes import descendants, end_all
 
 ROOT_VARIABLE = "HYPERFLOW_LOCAL_DIR"
@@ -49,6 +50,7 @@ class LocalBackend:
         if _is_running(self._folder) or (self._folder / RESULT).is_file():
             return True
         shutil.rmtree(self._folder / BUNDLE, ignore_errors=True)
+        (self._folder / STATE).unlink(missing_ok=True)
         shutil.copytree(bundle, self._folder / BUNDLE)
         with (self._folder / "runner.err").open("wb") as errors:
             # nothing of the step's own pipes is inherited: who waits for their end must not wait for the job
@@ -73,9 +75,9 @@ class LocalBackend:
         self._forward()
         result = self._folder / RESULT
         if result.is_file():
-            return _ended(json.loads(result.read_text(encoding="utf-8")))
+            return _observed(json.loads(result.read_text(encoding="utf-8")))
         if running:
-            return Observation(state="RUNNING")
+            return _running(self._folder / STATE)
         return Observation(state="FAILED", reason="its processes ended without a result")
 
     def _forward(self) -> None:
@@ -150,7 +152,24 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _ended(result: dict[str, Any]) -> Observation:
+def _running(path: Path) -> Observation:
+    """A job of which one part has failed while another runs on is degraded, as on a plane."""
+    children: list[Any] = []
+    with contextlib.suppress(FileNotFoundError):
+        children = sequence(json.loads(path.read_text(encoding="utf-8")).get("children"))
+    ended = [text(mapping(child).get("phase")) in FINAL for child in children]
+    failed = any(
+        done and mapping(child).get("phase") != "Completed" for child, done in zip(children, ended, strict=True)
+    )
+    return _observed({"state": "DEGRADED" if failed and not all(ended) else "RUNNING", "children": children})
+
+
+def _running_pods(child: dict[str, Any]) -> int:
+    pods = [mapping(pod) for pod in sequence(child.get("pods"))]
+    return sum(pod.get("exit_code") is None for pod in pods) if child.get("phase") == "Running" else 0
+
+
+def _observed(result: dict[str, Any]) -> Observation:
     children = [mapping(child) for child in sequence(result.get("children"))]
     reasons = [f"{child.get('name')}: {child.get('reason')}" for child in children if child.get("reason")]
     return Observation(
@@ -161,7 +180,7 @@ def _ended(result: dict[str, Any]) -> Observation:
                 name=text(child.get("name")),
                 cluster=text(child.get("cluster")),
                 phase=text(child.get("phase")),
-                running=0,
+                running=_running_pods(child),
                 total=len(sequence(child.get("pods"))),
                 reason=text(child.get("reason")),
             )

@@ -2,8 +2,8 @@
 
     python -m hyperflow.kfp_steps.local_run FOLDER WORKDIR
 
-FOLDER holds `bundle/`; `output.log`, `logs/` and at the end `result.json` are written there. While `lock` is locked,
-the job runs. SIGTERM ends every pod and leaves no result.
+FOLDER holds `bundle/`; `output.log`, `logs/`, `state.json` and at the end `result.json` are written there. While
+`lock` is locked, the job runs. SIGTERM ends every pod and leaves no result.
 """
 
 import fcntl
@@ -19,11 +19,11 @@ from types import FrameType
 from hyperflow.errors import HyperFlowError
 from hyperflow.inventory.documents import read_documents
 from hyperflow.report.dump import tree_of
-from hyperflow.run_local.options import RunOptions
+from hyperflow.run_local.options import ChildResult, RunOptions
 from hyperflow.run_local.pods import read_local_bundle
 from hyperflow.run_local.run_bundle import run_bundle
 
-BUNDLE, LOCK, PID, OUTPUT, RESULT = "bundle", "lock", "pid", "output.log", "result.json"
+BUNDLE, LOCK, PID, OUTPUT, STATE, RESULT = "bundle", "lock", "pid", "output.log", "state.json", "result.json"
 YEARS_SECONDS = 10 * 365 * 86400.0
 
 
@@ -37,10 +37,15 @@ def main(folder: Path, work_dir: Path) -> int:
         (folder / PID).write_text(str(os.getpid()))
         print("ready", flush=True)  # the step waits for this word: from here on the job can be found
         result = _run(folder, work_dir)
-        fresh = folder / f".{RESULT}"
-        fresh.write_text(json.dumps(result), encoding="utf-8")
-        fresh.rename(folder / RESULT)
+        _write(folder / RESULT, result)
     return 0 if result["state"] == "COMPLETED" else 5
+
+
+def _write(path: Path, document: dict[str, object]) -> None:
+    """Write a file that is there whole or not at all, since the step reads it at any time."""
+    fresh = path.with_name(f".{path.name}")
+    fresh.write_text(json.dumps(document), encoding="utf-8")
+    fresh.rename(path)
 
 
 def _take(lock: int) -> bool:
@@ -71,7 +76,11 @@ def _run(folder: Path, work_dir: Path) -> dict[str, object]:
             cores = os.cpu_count() or 1
             # how long a job may run is the step's to say, so this limit is out of reach
             options = RunOptions(work_dir=work_dir, timeout_seconds=YEARS_SECONDS, max_processes=max(16, 4 * cores))
-            return dict(tree_of(run_bundle(bundle, options, folder, say)))
+
+            def watch(children: tuple[ChildResult, ...]) -> None:
+                _write(folder / STATE, {"children": [tree_of(child) for child in children]})
+
+            return dict(tree_of(run_bundle(bundle, options, folder, say, watch)))
         except HyperFlowError as error:
             say(str(error))
             return {"state": "FAILED", "children": [], "reason": error.findings[0].message}

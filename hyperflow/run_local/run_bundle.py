@@ -14,7 +14,7 @@ from hyperflow.errors import Finding, InputError
 from hyperflow.run_local.addresses import LOOPBACK, choose_ports
 from hyperflow.run_local.child_controller import FINAL, ChildController
 from hyperflow.run_local.links import open_links
-from hyperflow.run_local.options import Kill, RunOptions, RunResult
+from hyperflow.run_local.options import ChildResult, Kill, RunOptions, RunResult
 from hyperflow.run_local.pods import Child, LocalBundle, Pod
 from hyperflow.run_local.running_pod import RunningPod
 
@@ -22,8 +22,16 @@ TICK_SECONDS = 0.05
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH")
 
 
-def run_bundle(bundle: LocalBundle, options: RunOptions, root: Path, say: Callable[[str], None]) -> RunResult:
+def run_bundle(
+    bundle: LocalBundle,
+    options: RunOptions,
+    root: Path,
+    say: Callable[[str], None],
+    watch: Callable[[tuple[ChildResult, ...]], None] = lambda _children: None,
+) -> RunResult:
     """Run all children until they end; `root` takes logs and volumes, `say` gets every line.
+
+    `watch` gets the children as they are whenever one of them has changed its phase.
 
     Raises InputError (HF452) when the job is too large for the limits. An interrupt stops every process first.
     """
@@ -48,7 +56,7 @@ def run_bundle(bundle: LocalBundle, options: RunOptions, root: Path, say: Callab
     chance.shuffle(order := list(children))
     with interrupts_held() as interrupted:
         try:
-            _drive(order, options, say, interrupted)
+            _drive(order, options, say, interrupted, lambda: watch(tuple(child.result() for child in children)))
         finally:
             for controller in children:
                 controller.stop()
@@ -76,9 +84,14 @@ def interrupts_held() -> Generator[threading.Event]:
 
 
 def _drive(
-    children: list[ChildController], options: RunOptions, say: Callable[[str], None], interrupted: threading.Event
+    children: list[ChildController],
+    options: RunOptions,
+    say: Callable[[str], None],
+    interrupted: threading.Event,
+    changed: Callable[[], None],
 ) -> None:
     start = time.monotonic()
+    phases: list[str] = []
     kills = list(options.kills)
     while any(child.phase not in FINAL for child in children):
         if interrupted.is_set():
@@ -94,6 +107,8 @@ def _drive(
         kills = [kill for kill in kills if kill not in due or not _kill(kill, children, say)]
         for child in children:
             child.tick(now)
+        if phases != (phases := [child.phase for child in children]):
+            changed()
         time.sleep(TICK_SECONDS)
 
 

@@ -32,6 +32,8 @@ with pathlib.Path("runs.txt").open("a") as file:
     file.write(os.environ["RANK"])
 """
 FAILS = "import sys; print('cannot go on'); sys.exit(78)"
+KEEPS = SCRIPT_JOB.replace("@hf.env(", '@hf.guard(on_partial_failure="keep")\n@hf.env(')
+"""Its parts run on when one has failed, so that both have failed in the end."""
 NASTY = '{"a": "b"} \'c\' ünï $HOME'
 
 
@@ -39,8 +41,8 @@ NASTY = '{"a": "b"} \'c\' ünï $HOME'
 def run(tmp_path, monkeypatch):
     alone_here(monkeypatch)
 
-    def call(script, run_id="run-1", **options):
-        job = write_tiny(tmp_path, script)
+    def call(script, run_id="run-1", job=SCRIPT_JOB, **options):
+        job = write_tiny(tmp_path, script, job)
         outputs = outputs_in(tmp_path)
         policy = FollowPolicy(poll_seconds=0.05, **options.pop("policy", {}))
         inputs = JobInputs(packed=pack_job(job), values={"env.GIVEN": NASTY}, run_id=run_id)
@@ -93,7 +95,7 @@ def test_a_retry_takes_the_job_over_and_trains_nothing_again(run, tmp_path):
 
 
 def test_a_job_that_fails_fails_the_step_and_is_deleted(run, tmp_path, capsys):
-    code, outputs = run(FAILS)
+    code, outputs = run(FAILS, job=KEEPS)
     status = json.loads(outputs.status.text)
     assert code == 5
     assert status["state"] == "FAILED"
@@ -108,8 +110,29 @@ def test_a_job_that_fails_fails_the_step_and_is_deleted(run, tmp_path, capsys):
     assert list((tmp_path / "jobs").iterdir()) == []
 
 
+def test_a_job_of_which_one_part_has_failed_is_left_while_the_other_runs_on(run, tmp_path):
+    script = """
+    import os, pathlib, sys, time
+    pathlib.Path("pid-" + os.environ["RANK"]).write_text(str(os.getpid()))
+    if os.environ["RANK"] == "1":
+        time.sleep(600)
+    while not pathlib.Path("pid-1").exists():
+        time.sleep(0.05)
+    sys.exit(78)
+    """
+    (state, *_), outputs = run(script, must_complete=False)
+    status = json.loads(outputs.status.text)
+    assert state == "DEGRADED"
+    assert [(child["cluster"], child["phase"], child["running"]) for child in status["children"]] == [
+        ("north", "Terminated", 0),
+        ("south", "Running", 1),
+    ]
+    assert [pid for pid in map(int, (p.read_text() for p in tmp_path.glob("pid-*"))) if is_alive(pid)] == []
+    assert list((tmp_path / "jobs").iterdir()) == []
+
+
 def test_a_kept_failure_is_found_by_the_cleanup_of_its_run_only(run, tmp_path):
-    (state, *_), _ = run(FAILS, policy={"on_failure": "keep"}, must_complete=False)
+    (state, *_), _ = run(FAILS, job=KEEPS, policy={"on_failure": "keep"}, must_complete=False)
     run(WORKS, run_id="run-2")
     place = LocalPlace(tmp_path / "jobs")
     assert state == "FAILED"
