@@ -1,7 +1,8 @@
 """Fits a line to the points of a file: stands for a training, and needs nothing but Python.
 
 Every rank reads TOKENS (a file:// URI or a path), rank 0 writes the checkpoint to HF_CHECKPOINT_PATH and prints
-`step N loss X step_seconds S`. FAIL_AT_STEP makes rank 0 fail there.
+`step N loss X step_seconds S`. FAIL_AT_STEP makes every rank fail there: one that had
+ended well would not come again for the restart of the others.
 """
 
 import csv
@@ -33,9 +34,9 @@ def main():
         if rank == 0:
             loss = sum(error**2 for error, _ in errors) / len(points)
             print(f"step {step} loss {loss:.6f} step_seconds {time.perf_counter() - begin:.6f}", flush=True)
-            if step == int(os.environ.get("FAIL_AT_STEP", "0")):
-                print("the step that was to fail", flush=True)
-                sys.exit(78)  # no restart mends it
+        if step == int(os.environ.get("FAIL_AT_STEP", "0")):
+            print("the step that was to fail", flush=True)
+            sys.exit(78)  # no restart mends it
         time.sleep(float(os.environ.get("SLEEP_PER_STEP", "0")))
     if rank == 0:
         folder = local_path(os.environ["HF_CHECKPOINT_PATH"])
