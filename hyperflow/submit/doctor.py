@@ -146,10 +146,15 @@ def _on_member(
         shipped = cluster and check == "PriorityClass" and cell.state == "bad"
         if shipped and _is_propagated(bundle, "PriorityClass"):
             cell = Cell(server=server, check=check, state="ok", detail="comes from the plane")
-        elif cluster and check == "queue" and cell.state == "bad" and _is_propagated(bundle, "Queue"):
+        elif cluster and check == "queue" and _is_to_come(cell) and _is_propagated(bundle, "Queue"):
             cell = Cell(server=server, check=check, state="unknown", detail=f"{cell.detail}; it comes from the plane")
         cells.append(cell)
     return cells
+
+
+def _is_to_come(cell: Cell) -> bool:
+    """Whether it is only absent yet: a closed queue or one with children is not mended by the plane's copy."""
+    return cell.state == "bad" and cell.detail.endswith(" does not exist")
 
 
 def _is_propagated(bundle: StoredBundle, kind: str) -> bool:

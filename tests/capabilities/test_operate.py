@@ -202,3 +202,15 @@ def test_h2_goodput_and_ettr_of_two_restarts_are_those_worked_out_by_hand(bundle
     _, document = shown(capsys, "report", bundle.folder, "--log", str(log))
     assert document["measured"]["goodput"] == pytest.approx(16 / 46)
     assert document["measured"]["ettr"] == pytest.approx(16 / 46)
+
+
+def test_h2_objects_and_events_tell_what_a_log_cannot(tmp_path, capsys):
+    from tests.unit.report.test_job_history import FIRST, SECOND, event
+
+    file = tmp_path / "objects.json"
+    file.write_text(json.dumps({"kind": "List", "items": [FIRST, SECOND, event("toy-1-a-0-node-0", "Evict", 99)]}))
+    _, document = shown(capsys, "report", "toy-1", "--events", str(file))
+    history = document["history"]
+    assert (history["waiting_seconds"], history["running_seconds"], history["available"]) == (30.0, 150.0, 0.75)
+    assert (history["restarts"], history["evicted_pods"]) == (1, 1)
+    assert "at the same time" in document["definitions"]["running"]

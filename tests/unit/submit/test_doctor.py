@@ -128,6 +128,19 @@ def test_a_queue_missing_on_the_plane_is_red_and_in_a_member_grey_because_it_com
     assert grey["beijing", "queue"].detail == "queue llm does not exist; it comes from the plane"
 
 
+@pytest.mark.parametrize(
+    ("change", "detail"),
+    [
+        (queue(state="Closed"), "queue llm is Closed, not Open"),
+        (queue("llm-a", parent="llm"), "queue llm has child queues, so it takes no jobs"),
+    ],
+)
+def test_a_queue_that_takes_no_jobs_in_a_member_is_red_there(live, bundle, change, detail):
+    live.server.members["shanghai"].put(change)
+    (cell,) = cells(live, bundle).values()
+    assert (cell.server, cell.check, cell.detail) == ("shanghai", "queue", detail)
+
+
 def test_a_controller_that_is_off_and_a_gate_that_is_off_are_red(live, bundle):
     live.put(*flags("--controllers=dispatcher", "Failover=true"))
     red = cells(live, bundle)
