@@ -17,6 +17,7 @@ from hyperflow.submit.job_requests import amounts_of
 Json = dict[str, Any]
 EntryState = Literal["waiting", "entered", "running"]
 _SHOWN = 3
+_KEPT = 20  # of those before a job: a line of hundreds would otherwise stand in each of its rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +57,10 @@ class QueueView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueLine:
-    """One job's place: `place` counts from 1 of `of`; `free` and `ceiling` hold only resources that could be told."""
+    """One job's place: `place` counts from 1 of `of`; `free` and `ceiling` hold only resources that could be told.
+
+    `before` are the first of those that are taken earlier.
+    """
 
     queue: str
     server: str
@@ -79,7 +83,7 @@ class QueueLine:
         said = [f"{self.place} of {self.of} waiting{where}{entered}{within}", self._numbers()]
         if self.before:
             listed = ", ".join(f"{e.namespace}/{e.name} needs {_needs(e.needs)}" for e in self.before[:_SHOWN])
-            more = len(self.before) - _SHOWN
+            more = self.place - 1 - _SHOWN
             said.append(f"before it: {listed}" + (f" and {more} more" if more > 0 else ""))
         return "; ".join([*said, *self.refused])
 
@@ -114,19 +118,20 @@ class QueueLine:
 def line_of(view: QueueView, own: QueueEntry) -> QueueLine:
     """Find the place of an entry of the view among those that wait in its queue."""
     waiting = sorted((e for e in view.entries if e.queue == own.queue and e.state != "running"), key=lambda e: e.order)
+    place = next(i for i, entry in enumerate(waiting) if entry is own)
     ceiling = _ceiling(view, own.queue)
     held = _held(e for e in view.entries if e.queue == own.queue and e.state != "waiting" and e is not own)
     free = {r: max(most - held.get(r, 0.0), 0.0) for r, most in ceiling.items() if r in own.needs}
     return QueueLine(
         queue=own.queue,
         server=view.server,
-        place=waiting.index(own) + 1,
+        place=place + 1,
         of=len(waiting),
         entered=sum(e.state == "entered" for e in waiting),
         needs=own.needs,
         free=free,
         ceiling={r: ceiling[r] for r in free},
-        before=tuple(waiting[: waiting.index(own)]),
+        before=tuple(waiting[: min(place, _KEPT)]),
         only_namespace=view.only_namespace,
         refused=view.refused,
         has_not_entered=own.state == "waiting",

@@ -83,6 +83,14 @@ def test_the_line_says_place_both_numbers_and_who_is_before():
     )
 
 
+def test_of_a_long_line_only_its_head_is_told():
+    ahead = [entry(f"a{i:03}", 1, created="2026-11-30T11:00:00Z") for i in range(300)]
+    own = entry("mine", 1)
+    line = line_of(view(*ahead, own), own)
+    assert (line.place, line.of, len(line.before)) == (301, 301, 20)
+    assert line.as_text().endswith("ml/a002 needs 1 nvidia.com/gpu and 297 more")
+
+
 def test_a_capability_and_the_guarantee_of_another_queue_lower_what_is_free():
     own = entry("mine", 32)
     assert dict(line_of(view(own, capability=16), own).free) == {GPU: 16.0}
