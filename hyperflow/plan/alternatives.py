@@ -14,7 +14,7 @@ from hyperflow.plan.single_clusters import SingleClusters, kind_of
 from hyperflow.plan.sites import Site
 from hyperflow.units import format_gib
 
-SINGLE_WORK = 900_000
+SINGLE_WORK = 3_000_000
 MOST_NEIGHBOURS = 4
 WORTH_SAYING = 0.01
 SINGLE_SECONDS = 20.0

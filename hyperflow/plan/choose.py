@@ -12,7 +12,7 @@ from hyperflow.plan.search import Candidate, SearchResult, bound_schedule, price
 from hyperflow.plan.split import AGREEMENT
 from hyperflow.spec.training_job import Parallelism
 
-SEARCH_WORK = 900_000
+SEARCH_WORK = 5_000_000
 DEFAULT_SCHEDULE = Parallelism().schedule
 ORDER_GAIN = 0.05
 """Share of the step that another order of clusters must gain to be taken instead of the declared one.
