@@ -100,6 +100,15 @@ class Fallback:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConstraintPrice:
+    """A declared constraint that costs time: the step without it alone, and in `detail` the plan that takes it."""
+
+    name: str
+    step_seconds: float
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Optimality:
     """How far the solver proved the plan; `gap` is relative."""
 
@@ -114,7 +123,8 @@ class Optimality:
 class Plan:
     """The chosen plan. `shape` is `single`, `pipeline` (PP across clusters) or `data-parallel` (DP across).
 
-    `warmup` holds the forwards that each stage runs before its first backward; `findings` are warnings and notes.
+    `warmup` holds the forwards that each stage runs before its first backward; `constraints` are those that cost time,
+    the dearest first, `free_constraints` the names of the others; `findings` are warnings and notes.
     """
 
     job: str
@@ -140,6 +150,8 @@ class Plan:
     alternatives: tuple[Alternative, ...]
     fallbacks: tuple[Fallback, ...]
     optimal: Optimality
+    constraints: tuple[ConstraintPrice, ...] = ()
+    free_constraints: tuple[str, ...] = ()
     devices_left_over: tuple[tuple[str, int], ...] = ()
     why: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()

@@ -10,7 +10,9 @@ from hyperflow.plan.choices import Choice
 from hyperflow.plan.pricing import Pricer
 from hyperflow.plan.sites import Site
 
-GRID = np.concatenate([np.geomspace(1.0, 1.1, 60), np.geomspace(1.11, 1.5, 30), np.geomspace(1.55, 64.0, 30)])
+GRID = np.concatenate([np.geomspace(1.0, 1.1, 40), np.geomspace(1.11, 1.5, 15), np.geomspace(1.55, 64.0, 15)])
+LEAST_SECONDS = 1e-12
+"""A layer measured as nothing counts as this, so that a period holds a finite number of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +99,7 @@ def sharpen(pricer: Pricer, bounded: Bounded, fill: float = 1.0) -> Bounded | No
         return None
     slots, quickest = fluid.slots[:stages], fluid.quickest[:stages]
     work = fluid.weight + fluid.ends
-    least = max(work / float(np.sum(1 / slots)), _whole_layer_period(fluid, stages, layers))
+    least = _whole_layer_period(fluid, stages, layers, work / float(np.sum(1 / slots)))
     least = _period_within(fluid, caps, stages, layers, least)
     periods = least * GRID
     fluid_room = np.cumsum(periods[1:, None] / slots, axis=1)
@@ -113,19 +115,22 @@ def sharpen(pricer: Pricer, bounded: Bounded, fill: float = 1.0) -> Bounded | No
     return replace(bounded, bound_seconds=max(bound, bounded.bound_seconds))
 
 
-def _whole_layer_period(fluid: Fluid, stages: int, num_layers: int) -> float:
-    """The least period in which the stages hold all layers in whole, each at least one, besides embedding and head."""
+def _whole_layer_period(fluid: Fluid, stages: int, num_layers: int, least: float) -> float:
+    """The least period from `least` on in which the stages hold all layers in whole, each at least one."""
     quickest = fluid.quickest[:stages]
-    low, high = float(quickest[-1]), float(quickest[0]) * num_layers + float(quickest[-1]) + float(np.max(fluid.head))
+    low = max(least, float(quickest[-1]) * (1 - 1e-9))
     if _most_layers(fluid, quickest, low) >= num_layers:
-        return low * (1 - 1e-9)
-    for _ in range(40):
+        return low
+    high = 1.1 * low
+    while _most_layers(fluid, quickest, high) < num_layers:
+        low, high = high, 2 * high
+    for _ in range(20):
         middle = (low + high) / 2
         if _most_layers(fluid, quickest, middle) >= num_layers:
             high = middle
         else:
             low = middle
-    return low * (1 - 1e-9)
+    return low
 
 
 def _most_layers(fluid: Fluid, quickest: Floats, period: float) -> float:
@@ -153,7 +158,8 @@ def _least_cuts(pricer: Pricer, fluid: Fluid, stages: int) -> float:
 def _memory_caps(pricer: Pricer, fluid: Fluid, stages: int) -> Floats:
     """Layers that the k-th stage of a site (row) has memory for, its stages put where they hold the fewest batches."""
     held = np.sort(np.array(pricer.held(fluid.settings, stages)))
-    caps = np.floor(fluid.room[:, None] / (fluid.state[:, None] + fluid.kept[:, None] * held) + 1e-9)
+    room = np.full_like(fluid.room, np.inf) if pricer.unlimited else fluid.room
+    caps = np.floor(room[:, None] / (fluid.state[:, None] + fluid.kept[:, None] * held) + 1e-9)
     copies = np.array(fluid.choice.copies)
     return np.where(np.arange(stages) < copies[:, None], caps, 0.0)
 
@@ -192,7 +198,7 @@ def _make_fluid(pricer: Pricer, choice: Choice) -> Fluid:
     seconds = np.array([summary.seconds for summary in summaries])
     mean = np.sum(seconds, axis=0) / len(summaries)
     paces = np.min(seconds / mean, axis=1)
-    copies, by_site = np.array(choice.copies), np.min(seconds, axis=1)
+    copies, by_site = np.array(choice.copies), np.maximum(np.min(seconds, axis=1), LEAST_SECONDS)
     embedding = np.array([summary.embedding_seconds for summary in summaries])
     head = np.array([summary.head_seconds for summary in summaries])
     return Fluid(

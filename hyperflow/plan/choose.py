@@ -8,7 +8,15 @@ from hyperflow.plan.preference import order_subsets, with_sites
 from hyperflow.plan.pricing import Pricer
 from hyperflow.plan.problem import Split
 from hyperflow.plan.schedules import AUTO, STANDARD, offered
-from hyperflow.plan.search import Candidate, SearchResult, bound_schedule, price_candidate, rank_choices, search_ranked
+from hyperflow.plan.search import (
+    Candidate,
+    Ranked,
+    SearchResult,
+    bound_schedule,
+    price_candidate,
+    rank_choices,
+    search_ranked,
+)
 from hyperflow.plan.split import AGREEMENT
 from hyperflow.spec.training_job import Parallelism
 
@@ -26,7 +34,7 @@ interval says little here; below a twentieth the order as written, with its firs
 class Chosen:
     """The candidate with its proof.
 
-    Only the fastest plan is ever proven: of the stages on each site the search minimises the step, not its price.
+    Of a cheapest plan the price is proven: `bound_seconds` is the step that its bound on the price would pay for.
     `reordered` is a better plan with the clusters in another order that gains less than ORDER_GAIN,
     `fastest` the fastest plan where the preference is another.
     """
@@ -35,6 +43,8 @@ class Chosen:
     bound_seconds: float
     proven: bool
     considered: int
+    ranked: Ranked | None = None
+    in_declared_order: bool = True
     reordered: Candidate | None = None
     fastest: Candidate | None = None
 
@@ -112,18 +122,20 @@ def _search_orders(pricer: Pricer, deadline: float) -> Chosen | None:
     seconds = max(1.0, deadline - time.monotonic())
     declared = search_ranked(pricer, ranked, SEARCH_WORK, seconds, declared_order=True)
     if declared.best is None:
-        return _as_chosen(pricer, search_ranked(pricer, ranked, SEARCH_WORK, seconds), None)
+        return _as_chosen(pricer, ranked, search_ranked(pricer, ranked, SEARCH_WORK, seconds), None, declared=False)
     if len(pricer.sites) < 2:
-        return _as_chosen(pricer, declared, None)
+        return _as_chosen(pricer, ranked, declared, None)
     free = search_ranked(pricer, ranked, SEARCH_WORK, seconds, known=declared.best)
     assert free.best is not None, "the best in the declared order is one of all orders"
     if free.best.value < declared.best.value * (1 - ORDER_GAIN):
-        return _as_chosen(pricer, free, None)
+        return _as_chosen(pricer, ranked, free, None, declared=False)
     better = free.best.value < declared.best.value * (1 - AGREEMENT)
-    return _as_chosen(pricer, declared, free.best if better else None)
+    return _as_chosen(pricer, ranked, declared, free.best if better else None)
 
 
-def _as_chosen(pricer: Pricer, result: SearchResult, reordered: Candidate | None) -> Chosen | None:
+def _as_chosen(
+    pricer: Pricer, ranked: Ranked, result: SearchResult, reordered: Candidate | None, *, declared: bool = True
+) -> Chosen | None:
     best = result.best
     if best is None:
         return None
@@ -131,8 +143,10 @@ def _as_chosen(pricer: Pricer, result: SearchResult, reordered: Candidate | None
     return Chosen(
         candidate=best,
         bound_seconds=bound,
-        proven=(pricer.is_timed or not result.stopped) and best.value == best.step_seconds,
+        proven=pricer.is_timed or not result.stopped,
         considered=result.considered,
+        ranked=ranked,
+        in_declared_order=declared,
         reordered=reordered,
     )
 

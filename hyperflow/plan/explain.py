@@ -10,18 +10,19 @@ TIGHT_MEMORY = 0.9
 
 
 def explain_plan(
-    plan: Plan, *, standard_seconds: float, considered: int, by: str, keeps_order: bool
+    plan: Plan, *, standard_seconds: float, considered: int, by: str, keeps_order: bool, prefer: str = "fastest"
 ) -> tuple[str, ...]:
     """Give the reasons as sentences: what paces the pipeline, what binds, and what the other plans would cost.
 
     `standard_seconds` is the step with the standard warm-up, `considered` how many choices were bounded or solved,
-    `by` who made the split, `keeps_order` whether the declared order was kept against a slightly better one.
+    `by` who made the split, `keeps_order` whether the declared order was kept against a slightly better one, `prefer`
+    what was preferred.
     """
     lines = [_clusters(plan), *_pace(plan), *_warmup(plan, standard_seconds), *_memory(plan.stages)]
     lines += [_compared(plan, alternative) for alternative in plan.alternatives if alternative.step_seconds is not None]
     lines += [f"{a.name} is out: {a.reason}" for a in plan.alternatives if a.step_seconds is None]
     lines += [f"{count} devices of {name} are left over" for name, count in plan.devices_left_over]
-    lines.append(_proof(plan, considered, by, keeps_order))
+    lines.append(_proof(plan, considered, by, keeps_order, prefer))
     return tuple(lines)
 
 
@@ -82,7 +83,7 @@ def _compared(plan: Plan, other: Alternative) -> str:
     return f"{other.name}: {much}"
 
 
-def _proof(plan: Plan, considered: int, by: str, keeps_order: bool) -> str:
+def _proof(plan: Plan, considered: int, by: str, keeps_order: bool, prefer: str) -> str:
     optimal = plan.optimal
     if by != "solver":
         return f"the split was given by {by}; no solver ran"
@@ -90,6 +91,14 @@ def _proof(plan: Plan, considered: int, by: str, keeps_order: bool) -> str:
     of = f"of {considered} choices of degrees and stages"
     if keeps_order:
         of += f" in the declared order of clusters, which another must beat by {ORDER_GAIN:.0%}"
+    if prefer == "cheapest":
+        return (
+            f"proven cheapest {of}"
+            if optimal.proven
+            else f"cheapest found {of}, its price within {optimal.gap:.1%} of the bound"
+        )
+    if prefer != "fastest":
+        of += f" on the first clusters by prefer={prefer} that can run the job"
     if optimal.proven:
         return f"proven best {of}: no other goes below {bound}"
     return f"best found {of}, within {optimal.gap:.1%} of the bound {bound}"

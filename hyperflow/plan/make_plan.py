@@ -18,6 +18,7 @@ from hyperflow.plan.alternatives import as_alternative, list_alternatives, list_
 from hyperflow.plan.build_plan import Context, build_plan
 from hyperflow.plan.checks import check_degrees
 from hyperflow.plan.choose import Chosen, Scheduled, choose_schedule, follow_policy, schedule_pricers
+from hyperflow.plan.constraint_prices import price_constraints
 from hyperflow.plan.explain import explain_plan
 from hyperflow.plan.fallbacks import price_fallbacks
 from hyperflow.plan.handmade import place_given_split, rank_given, read_given_split
@@ -98,17 +99,19 @@ def _given(pricer: Pricer, findings: list[Finding]) -> tuple[Pricer, Chosen]:
     return pricer, Chosen(candidate=candidate, reordered=None, bound_seconds=0.0, proven=False, considered=1)
 
 
-def _optimality(ending: _Ending, started: float, *, is_timed: bool) -> Optimality:
+def _optimality(pricer: Pricer, ending: _Ending, started: float) -> Optimality:
     chosen, step = ending.chosen, ending.chosen.candidate.step_seconds
     if ending.by != "solver":
         return Optimality(proven=False, bound_seconds=0.0, gap=1.0, solver=f"given by {ending.by}", solve_seconds=0.0)
+    is_priced = pricer.job.job.on.prefer == "cheapest"
     solver = "exact search and simulation"
-    if not is_timed:
+    if not pricer.is_timed:
         solver = solve_split(
             chosen.candidate.problem, seconds=CONFIRM_SECONDS, confirmation_seconds=CONFIRM_SECONDS
         ).solver
     others = [one.chosen.bound_seconds for one in ending.tried if one.chosen]
-    bound = min(chosen.bound_seconds, step, ending.across.bound_seconds if ending.across else step, *others)
+    across = ending.across.bound_seconds if ending.across and not is_priced else step
+    bound = min(chosen.bound_seconds, step, across, *([] if is_priced else others))
     proven = chosen.proven and bound >= step * (1 - AGREEMENT)
     return Optimality(
         proven=proven,
@@ -121,7 +124,7 @@ def _optimality(ending: _Ending, started: float, *, is_timed: bool) -> Optimalit
 
 def _finish(pricer: Pricer, ending: _Ending) -> Plan:
     chosen, across = ending.chosen, ending.across
-    optimal = _optimality(ending, ending.deadline - WHOLE_SECONDS, is_timed=pricer.is_timed)
+    optimal = _optimality(pricer, ending, ending.deadline - WHOLE_SECONDS)
     fallbacks = price_fallbacks(pricer, chosen.candidate, ending.deadline)
     rows = list_alternatives(
         pricer, chosen.candidate, chosen.reordered, chosen.fastest, ending.singles or SingleClusters(pricer)
@@ -139,15 +142,26 @@ def _finish(pricer: Pricer, ending: _Ending) -> Plan:
     if across is not None and takes_across:
         plan = _across_instead(pricer, across, plan, context)
     check_domains(pricer.job, plan)
+    plan = _with_prices(pricer, plan, ending)
     why = explain_plan(
         plan,
         standard_seconds=chosen.candidate.standard_step_seconds,
         considered=chosen.considered,
         by=ending.by,
         keeps_order=chosen.reordered is not None and not takes_across,
+        prefer=pricer.job.job.on.prefer,
     )
     found = (*ending.findings, *fallbacks.findings, *advise(pricer, chosen.candidate, plan, across))
     return replace(plan, why=why, findings=found)
+
+
+def _with_prices(pricer: Pricer, plan: Plan, ending: _Ending) -> Plan:
+    """Say what each declared constraint costs; a split that was given has one price, that of the solver's split."""
+    if ending.by != "solver":
+        return plan
+    prices = price_constraints(pricer, ending.chosen, ending.deadline)
+    binding = tuple(price for price in prices.binding if price.step_seconds < plan.step_seconds)
+    return replace(plan, constraints=binding, free_constraints=prices.free)
 
 
 def _across_instead(pricer: Pricer, across: Across, pipeline: Plan, context: Context) -> Plan:

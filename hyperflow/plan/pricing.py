@@ -57,7 +57,8 @@ class Summary:
 class Pricer:
     """Prices choices for one job; what does not differ between two choices is computed once for both.
 
-    With `timed` 1F1B is simulated like all other schedules, so that an open schedule is chosen with one ruler.
+    With `timed` 1F1B is simulated like all other schedules, so that an open schedule is chosen with one ruler. With
+    `unlimited` no device runs out of memory.
     """
 
     job: ResolvedJob
@@ -65,6 +66,7 @@ class Pricer:
     sites: tuple[Site, ...]
     profile: Profile | None = None
     timed: bool = False
+    unlimited: bool = False
     _costs: dict[_Key, DeviceCosts] = field(default_factory=dict[_Key, DeviceCosts])
     _summaries: dict[tuple[_Key, int], Summary] = field(default_factory=dict[tuple[_Key, int], Summary])
     _tables: dict[tuple[_Key, int], LayerTable] = field(default_factory=dict[tuple[_Key, int], LayerTable])
@@ -127,6 +129,10 @@ class Pricer:
             sequence_parallel=degrees.tp > 1,
             chunks=SCHEDULES[name].min_chunks,
         )
+
+    def without_memory(self) -> "Pricer":
+        """The pricer for the same job on devices whose memory never runs out."""
+        return replace(self, unlimited=True)
 
     def costs(self, site: Site, settings: CostSettings) -> DeviceCosts:
         """Give the costs on a site's device, measured where the profile has them.
@@ -201,7 +207,7 @@ class Pricer:
                 Place(
                     name=site.name,
                     device=site.name,
-                    memory_bytes=self.costs(site, settings).memory_limit_bytes,
+                    memory_bytes=None if self.unlimited else self.costs(site, settings).memory_limit_bytes,
                     copies=count,
                 )
                 for site, count in zip(sites, copies, strict=True)

@@ -75,6 +75,10 @@ class Ranked:
         self._pricer, self.rough, self._fill = pricer, rough, fill
         self._sharp: dict[int, Bounded | None] = {}
 
+    def under(self, pricer: Pricer) -> "Ranked":
+        """The same rough bounds under a pricer that differs in memory only."""
+        return Ranked(pricer, self.rough, self._fill)
+
     def sharp(self, number: int) -> Bounded | None:
         """Give the sharper bound of a choice; None when memory rules it out."""
         if number not in self._sharp:
@@ -147,12 +151,29 @@ def _worth(pricer: Pricer) -> Callable[[Bounded, float], float]:
     """From a bound on the step to a bound on what the search makes small."""
     if pricer.job.job.on.prefer != "cheapest":
         return lambda _, seconds: seconds
+    every = len(pricer.sites) <= MOST_PRICED_SITES
     return lambda bounded, seconds: (
-        seconds
-        * bounded.stages
-        * bounded.choice.degrees.devices_per_stage
-        * min(hourly_price(site) for site in bounded.choice.sites)
+        seconds * bounded.choice.degrees.devices_per_stage * _least_price(bounded, uses_all=every)
     )
+
+
+def _least_price(bounded: Bounded, *, uses_all: bool) -> float:
+    """Hourly price of one device of each stage, at least: the cheapest sites are filled first.
+
+    With `uses_all` every site has a stage: plans on fewer sites are choices of their own, and infinity leaves to them
+    what has too few stages for that.
+    """
+    priced = sorted(zip(map(hourly_price, bounded.choice.sites), bounded.choice.copies, strict=True))
+    left, total = bounded.stages, 0.0
+    if uses_all:
+        left -= len(priced)
+        total = sum(price for price, _ in priced)
+        priced = [(price, copies - 1) for price, copies in priced]
+    for price, copies in priced:
+        taken = min(max(0, left), copies)
+        total += taken * price
+        left -= taken
+    return total if left == 0 else float("inf")
 
 
 def _value(pricer: Pricer, candidate: Candidate) -> float:
@@ -212,7 +233,7 @@ def _choices(pricer: Pricer) -> Iterator[Choice]:
     """The choices; where price counts, each also over fewer sites, since the fastest sites need not be the cheapest."""
     for choice in list_choices(pricer.job, pricer.sites):
         yield choice
-        if pricer.job.job.on.prefer == "cheapest" and len(choice.sites) <= MOST_PRICED_SITES:
+        if pricer.job.job.on.prefer == "cheapest" and len(pricer.sites) <= MOST_PRICED_SITES:
             for count in range(1, len(choice.sites)):
                 for places in combinations(range(len(choice.sites)), count):
                     sites = tuple(choice.sites[place] for place in places)

@@ -6,7 +6,7 @@ from hyperflow.errors import Finding
 from hyperflow.ir.manifests import Manifests
 from hyperflow.ir.plan import Plan
 from hyperflow.ir.resolved import ResolvedJob
-from hyperflow.report.plan_table import align, plan_lines, short_counts
+from hyperflow.report.plan_table import align, plan_lines, saved_share, short_counts
 from hyperflow.units import format_seconds
 
 
@@ -15,6 +15,7 @@ def explain_lines(
 ) -> list[str]:
     """Give the explanation as lines; findings other than errors stand at its end."""
     lines = plan_lines(plan)
+    lines += _block("price of each declared constraint (the plan without it alone)", _constraints(plan))
     lines += _block("fallbacks", _fallbacks(plan))
     lines += _block("devices", _devices(resolved))
     if manifests is not None:
@@ -26,6 +27,15 @@ def explain_lines(
 
 def _block(title: str, lines: Sequence[str]) -> list[str]:
     return ["", f"{title}:", *[f"  {line}" for line in lines]] if lines else []
+
+
+def _constraints(plan: Plan) -> list[str]:
+    rows = [
+        [price.name, price.detail, format_seconds(price.step_seconds), saved_share(plan, price)]
+        for price in plan.constraints
+    ]
+    lines = align(["without", "plan then", "step", "saved"], rows, left=2) if rows else []
+    return lines + [f"these cost no time: {', '.join(plan.free_constraints)}"] * bool(plan.free_constraints)
 
 
 def _fallbacks(plan: Plan) -> list[str]:

@@ -8,7 +8,7 @@ from importlib.resources import files
 from hyperflow.errors import Finding
 from hyperflow.ir.plan import Plan
 from hyperflow.ir.resolved import ResolvedJob
-from hyperflow.report.plan_table import idle_by_cluster, proof, short_counts
+from hyperflow.report.plan_table import idle_by_cluster, proof, saved_share, short_counts
 from hyperflow.units import format_bytes, format_gib, format_seconds
 
 
@@ -60,7 +60,8 @@ def _plan_body(plan: Plan) -> str:
         f"{format_seconds(plan.step_seconds_high)}; {escape(proof(plan))}</p>"
     )
     why = "".join(f"<li>{escape(reason)}</li>" for reason in plan.why)
-    return f"{head}<h2>Choices</h2>{_choices(plan)}<ul>{why}</ul><h2>Stages</h2>{_stages(plan)}{_links(plan)}"
+    choices = f"<h2>Choices</h2>{_choices(plan)}<ul>{why}</ul>{_constraints(plan)}"
+    return f"{head}{choices}<h2>Stages</h2>{_stages(plan)}{_links(plan)}"
 
 
 def _choices(plan: Plan) -> str:
@@ -93,10 +94,13 @@ def _choices(plan: Plan) -> str:
 
 
 def _stages(plan: Plan) -> str:
-    header = ["stage", "<cluster (pinned, hard)", "<layers", "<nodes", "per micro-batch", "idle", "memory", "<"]
+    replicas = any(stage.replica for stage in plan.stages)
+    header = ["stage", *["replica"] * replicas, "<cluster (pinned, hard)", "<layers", "<nodes"]
+    header += ["per micro-batch", "idle", "memory", "<"]
     rows: list[list[str | float]] = [
         [
             str(stage.index),
+            *[str(stage.replica)] * replicas,
             f"<{stage.cluster}",
             f"<{stage.first_layer}-{stage.first_layer + stage.layers - 1}",
             f"<{stage.nodes} x {stage.device}",
@@ -122,6 +126,18 @@ def _links(plan: Plan) -> str:
         for link in plan.links
     ]
     return f"<h2>Between clusters</h2>{_table(header, rows)}" if rows else ""
+
+
+def _constraints(plan: Plan) -> str:
+    rows = [
+        [f"<{price.name}", format_seconds(price.step_seconds), saved_share(plan, price), f"<{price.detail}"]
+        for price in plan.constraints
+    ]
+    free = ", ".join(plan.free_constraints)
+    table = _table(["<without", "step", "saved", "<plan then"], rows) if rows else ""
+    rest = f'<p class="muted">These cost no time: {escape(free)}.</p>' if free else ""
+    title = "<h2>Price of each declared constraint</h2><p>The plan without it alone, all else as declared.</p>"
+    return f"{title}{table}{rest}" if rows or free else ""
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str | float]], chosen_row: int | None = None) -> str:

@@ -34,6 +34,8 @@ def plan_document(plan: Plan) -> dict[str, Any]:
             "alternatives": [_alternative(asdict(alternative)) for alternative in plan.alternatives],
             "fallbacks": [asdict(fallback) for fallback in plan.fallbacks],
             "optimal": asdict(plan.optimal),
+            "constraints": [asdict(price) for price in plan.constraints],
+            "free_constraints": list(plan.free_constraints),
             "devices_left_over": [{"cluster": name, "devices": count} for name, count in plan.devices_left_over],
             "why": list(plan.why),
         }

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hyperflow.ir.plan import Alternative, Plan
+from hyperflow.ir.plan import Alternative, ConstraintPrice, Plan
 from hyperflow.units import format_bytes, format_gib, format_seconds
 
 BY_HAND = "given by hand"
@@ -45,6 +45,11 @@ def proof(plan: Plan) -> str:
         return "layers given by hand"
     sure = "proven optimal" if optimal.proven else f"best found, within {optimal.gap:.1%} of the bound"
     return f"{optimal.solver}, {sure}"
+
+
+def saved_share(plan: Plan, price: ConstraintPrice) -> str:
+    """Say what share of the step a constraint costs."""
+    return f"{1 - price.step_seconds / plan.step_seconds:.1%}"
 
 
 def short_number(count: float) -> str:

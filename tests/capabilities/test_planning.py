@@ -192,6 +192,7 @@ def test_c6_cheapest_takes_the_cheaper_devices_and_shows_the_fastest():
     fastest = next(a for a in plan.alternatives if a.name == "fastest")
     assert fastest.step_seconds < plan.step_seconds
     assert fastest.reason == "what prefer=cheapest gives up"
+    assert plan.optimal.proven and plan.why[-1].startswith("proven cheapest of ")
 
 
 def twins(gbps, **parallel):

@@ -41,6 +41,13 @@ def two_cities():
     return compiled(8, {"dp": 1, "pp": 2, "global_batch_size": 8}, *clusters, links=[link])
 
 
+@pytest.fixture(scope="module")
+def across():
+    clusters = [hf.Cluster(name, gpu="H100:8", nodes=2) for name in ("east", "west")]
+    links = [hf.link("east", "west", gbps=3200, rtt_ms=1)]
+    return compiled(8, {"pp": 1, "dp": 4, "global_batch_size": 64}, *clusters, links=links)
+
+
 class Balance(HTMLParser):
     """Checks that tags close in order, and keeps the text."""
 
@@ -69,7 +76,7 @@ def read_html(page):
     return "".join(reader.words)
 
 
-@pytest.mark.parametrize("case", ["single", "many", "two_cities"])
+@pytest.mark.parametrize("case", ["single", "many", "two_cities", "across"])
 def test_every_page_is_balanced_html_that_loads_nothing(case, request):
     done = request.getfixturevalue(case)
     for page in (
@@ -110,6 +117,17 @@ def test_table_and_html_tell_the_same_stages(two_cities):
         assert stage.cluster in words
 
 
+def test_data_parallelism_across_clusters_numbers_its_replicas_in_table_and_page(across, two_cities):
+    plan = across.needed_plan
+    assert plan.shape == "data-parallel" and [stage.replica for stage in plan.stages] == [0, 1]
+    page, table = plan_html(plan), "\n".join(plan_lines(plan))
+    assert "<th>stage</th><th>replica</th>" in page
+    assert "<td>0</td><td>0</td><td class='l'>east</td>" in page
+    assert "<td>0</td><td>1</td><td class='l'>west</td>" in page
+    assert "0 (replica 1)" in table
+    assert "<th>replica</th>" not in plan_html(two_cities.needed_plan)
+
+
 def test_columns_of_the_table_line_up(two_cities):
     lines = plan_lines(two_cities.needed_plan)
     start = next(i for i, line in enumerate(lines) if line.startswith("stage "))
@@ -135,7 +153,7 @@ def test_explain_says_devices_mode_and_findings(two_cities):
     assert all(any(finding.code in line for line in lines) for finding in done.findings)
 
 
-@pytest.mark.parametrize("case", ["single", "many", "two_cities"])
+@pytest.mark.parametrize("case", ["single", "many", "two_cities", "across"])
 def test_every_record_dumps_as_strict_json(case, request):
     done = request.getfixturevalue(case)
     for record in (done.needed_resolved, done.needed_plan, done.needed_manifests, done.needed_bundle):
