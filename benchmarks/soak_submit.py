@@ -18,15 +18,17 @@ def main(runs: int, first: int) -> int:
     """Run the seeds, print what went wrong and the sums."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         bundle = read_bundle(write_bundle(Path(folder) / "out"))
-        started, requests, kills, bad = time.monotonic(), 0, 0, 0
+        started, requests, kills, expiries, bad = time.monotonic(), 0, 0, 0, 0
         with live_plane(folder, patch) as live:
             for seed in range(first, first + runs):
                 outcome = one_run(live, bundle, seed)
                 requests, kills = requests + outcome.requests, kills + outcome.kills
+                expiries += outcome.expiries
                 if outcome.wrong:
                     bad += 1
                     print(f"seed {seed}: {outcome.wrong}", flush=True)
-        print(f"{runs} runs, {requests} requests, {kills} kills, {bad} wrong, {time.monotonic() - started:.0f} s")
+        took = time.monotonic() - started
+        print(f"{runs} runs, {requests} requests, {kills} kills, {expiries} expired tokens, {bad} wrong, {took:.0f} s")
         return 1 if bad else 0
 
 

@@ -13,6 +13,7 @@ from hyperflow.lower.lower_job import lower
 from hyperflow.render.render_bundle import render
 from hyperflow.submit.plane import Patience, Plane
 from hyperflow.submit.transport import KubernetesTransport
+from tests.api_server.clocks import FlyingClock
 from tests.api_server.controllers import Controllers
 from tests.api_server.server import ApiServer, Cluster
 from tests.crd_schemas import CRDS
@@ -74,17 +75,17 @@ def priority_class(name="high"):
     return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": 1000}
 
 
-class FlyingClock:
-    """Sleeps no longer than a millisecond, but counts the seconds asked for."""
+class CountingTransport(KubernetesTransport):
+    """Tells the server how much of a watch was read, so that its time does not fly away from us."""
 
-    def __init__(self):
-        self.seconds = 0.0
+    def __init__(self, server, read_seconds=60.0):
+        super().__init__(read_seconds=read_seconds)
+        self.server = server
 
-    def now(self):
-        return self.seconds
-
-    def sleep(self, seconds):
-        self.seconds += seconds
+    def lines(self, path, query, read_seconds):
+        for line in super().lines(path, query, read_seconds):
+            yield line
+            self.server.lines_read += 1
 
 
 class LivePlane:
@@ -95,13 +96,15 @@ class LivePlane:
         self.kubeconfig = kubeconfig
         self.controllers = Controllers(server)
         server.after_request = self.controllers.step
-        self.clock = FlyingClock()
+        self.clock = server.plane.store.clock
 
     @property
     def plane(self):
         """A client that reads this kubeconfig."""
         return Plane(
-            transport=KubernetesTransport(), clock=self.clock, patience=Patience(total_seconds=30, first_seconds=0.1)
+            transport=CountingTransport(self.server),
+            clock=self.clock,
+            patience=Patience(total_seconds=30, first_seconds=0.1),
         )
 
     def names(self, kind):
@@ -120,6 +123,9 @@ def live_plane(folder, monkeypatch, members=("beijing", "shanghai"), plane_crds=
     """Run the server; KUBECONFIG points to it."""
     plane = Cluster(crds=[crd(name) if isinstance(name, str) else name for name in plane_crds])
     views = {name: Cluster(crds=[crd(c) for c in MEMBER_CRDS]) for name in members}
+    clock = FlyingClock()
+    for cluster in (plane, *views.values()):
+        cluster.store.clock = clock
     with ApiServer(plane, views) as server:
         path = Path(folder) / "kubeconfig"
         path.write_text(server.kubeconfig())

@@ -43,7 +43,7 @@ def run_plans(
         submission = apply_bundle(plane, bundle, replace=replace, on_step=on_step)
         job: JobName = submission.job
         try:
-            return wait_for(plane, job, limits=limits, pace=pace, on_status=on_status)
+            return wait_for(plane, job, limits=limits, pace=pace, on_status=on_status, on_step=on_step)
         except PhaseTimeoutError as error:
             if number + 1 == len(bundles) or "phase run " in error.findings[0].message:
                 raise

@@ -4,10 +4,11 @@ Every write is repeatable: server-side apply under one field manager, and delete
 """
 
 import json
+import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from hyperflow.json_tree import dig, is_mapping, mapping, sequence, text
 from hyperflow.submit.refusals import RETRIED, Refusal, RefusedError, read_refusal, refused
@@ -16,6 +17,8 @@ from hyperflow.submit.transport import Answer, KubernetesTransport, Transport
 
 FIELD_MANAGER = "hyperflow"
 PAGE_SIZE = 500
+GRACE_SECONDS = 15.0
+RENEWALS = 3  # of credentials for one request: a plugin may give a new token each time that no server takes
 Json = dict[str, Any]
 
 
@@ -48,14 +51,35 @@ class Patience:
     longest_seconds: float = 8.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """What a watch brought: changes in order as (type, object), and the version to go on from.
+
+    `torn` means that the connection broke, `refused` that the list must be asked for again (410 among the reasons).
+    """
+
+    changes: tuple[tuple[str, Json], ...]
+    version: str
+    ended: Literal["quiet", "torn", "refused"] = "quiet"
+
+
+class Lister(Protocol):
+    """What a job is looked at through: a Plane, or lists of one that are remembered."""
+
+    def find(self, kind: ServerKind, namespace: str = "", labels: str = "") -> tuple[list[Json], str]: ...
+
+    def member(self, cluster: str) -> "Lister": ...
+
+
 @dataclass(slots=True, kw_only=True)
 class Plane:
-    """One server. `prefix` leads through Karmada's proxy to a member."""
+    """One server. `prefix` leads through Karmada's proxy to a member; `was_accepted` once an answer was no refusal."""
 
     transport: Transport
     clock: Clock = field(default_factory=WallClock)
     patience: Patience = field(default_factory=Patience)
     prefix: str = ""
+    was_accepted: bool = False
 
     @property
     def context(self) -> str:
@@ -144,22 +168,40 @@ class Plane:
                 raise refused(_refusal(line), "read the log of", None, f"pod {namespace}/{pod}", self.context)
             yield line
 
-    def await_change(self, kind: ServerKind, namespace: str, query: Mapping[str, str], seconds: float) -> str:
-        """Watch until one object changes or the time is over: `changed`, `quiet`, or `lost` (list again)."""
-        asked = {**query, "watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(max(1, round(seconds)))}
-        path = self.prefix + kind.path(namespace)
-        for line in self.transport.lines(path, asked, seconds + 15):
-            if isinstance(line, Answer):
-                return "lost"
-            try:
-                event = mapping(json.loads(line)) if line.strip() else {}
-            except ValueError:
-                return "lost"  # torn in the middle of a line
-            if event.get("type") == "ERROR":
-                return "lost"
+    def watch(
+        self,
+        kind: ServerKind,
+        namespace: str,
+        labels: str,
+        version: str,
+        seconds: float,
+        is_enough: Callable[[str, Json], bool] = lambda _type, _item: False,
+    ) -> Watched:
+        """Watch from a version until the time is over, or until a change is enough; never raises."""
+        asked = {
+            "labelSelector": labels,
+            "resourceVersion": version,
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(max(1, math.ceil(seconds))),
+        }
+        changes: list[tuple[str, Json]] = []
+        started = self.clock.now()
+        for line in self.transport.lines(self.prefix + kind.path(namespace), asked, seconds + GRACE_SECONDS):
+            event = _event(line)
+            if isinstance(event, str):
+                if isinstance(line, Answer) and line.status == 401:
+                    self.transport.forget_credentials()
+                return Watched(changes=tuple(changes), version=version, ended=event)
+            version = text(dig(event, "object", "metadata", "resourceVersion")) or version
             if event.get("type") in ("ADDED", "MODIFIED", "DELETED"):
-                return "changed"
-        return "quiet"
+                change = (text(event.get("type")), mapping(event.get("object")))
+                changes.append(change)
+                if is_enough(*change):
+                    break
+            if self.clock.now() - started > seconds + GRACE_SECONDS:
+                break  # a server that does not end what it was asked to end
+        return Watched(changes=tuple(changes), version=version)
 
     def _ask(
         self,
@@ -173,18 +215,18 @@ class Plane:
         *,
         place: str,
     ) -> Json:
-        started, pause, renewed = self.clock.now(), self.patience.first_seconds, False
+        started, pause, renewals = self.clock.now(), self.patience.first_seconds, 0
         while True:
             answer = self.transport.send(method, self.prefix + path, query, body, content_type)
             if 200 <= answer.status < 300:
                 whole = _parse(answer)
                 if whole is not None:
+                    self.was_accepted = True
                     return whole
                 answer = Answer(status=0, text="the answer ended in its middle", headers={})
             refusal = _refusal(answer)
-            if refusal.meaning == "unauthorized" and not renewed and isinstance(self.transport, KubernetesTransport):
-                renewed = True
-                self.transport.forget_credentials()
+            if refusal.meaning == "unauthorized" and renewals < RENEWALS and self.transport.renew_credentials():
+                renewals += 1
                 continue
             wait = max(pause, refusal.retry_after_seconds or 0)
             late = self.clock.now() + wait - started > self.patience.total_seconds
@@ -192,6 +234,17 @@ class Plane:
                 raise refused(refusal, verb, kind, place, self.context)
             self.clock.sleep(wait)
             pause = min(2 * pause, self.patience.longest_seconds)
+
+
+def _event(line: str | Answer) -> Json | Literal["torn", "refused"]:
+    """Read a line of a watch, or say why it is none."""
+    if isinstance(line, Answer):
+        return "refused" if line.status else "torn"
+    try:
+        event = mapping(json.loads(line)) if line.strip() else {}
+    except ValueError:
+        return "torn"  # in the middle of a line
+    return "refused" if event.get("type") == "ERROR" else event
 
 
 def _place(namespace: str, name: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from hyperflow.json_tree import dig, mapping, sequence, text
 from hyperflow.submit.job_requests import amounts_of, requests_of
-from hyperflow.submit.plane import Plane
+from hyperflow.submit.plane import Lister
 from hyperflow.submit.queue_line import EntryState, QueueEntry, QueueView, priority_of
 from hyperflow.submit.refusals import RefusedError
 from hyperflow.submit.server_kinds import (
@@ -29,7 +29,7 @@ _ENDED = ("Completed", "Failed", "Aborted", "Terminated")
 class _Reading:
     """Reads lists of one server and remembers what was refused."""
 
-    def __init__(self, server: Plane, name: str) -> None:
+    def __init__(self, server: Lister, name: str) -> None:
         self.server, self.name = server, name
         self.refused: list[str] = []
         self.only_namespace = ""
@@ -72,7 +72,7 @@ class _Reading:
         )
 
 
-def read_member_view(member: Plane, cluster: str, namespace: str) -> QueueView:
+def read_member_view(member: Lister, cluster: str, namespace: str) -> QueueView:
     """Read the line of a cluster's scheduler: its PodGroups, queues and nodes."""
     reading = _Reading(member, cluster or "this cluster")
     classes = reading.all(PRIORITY_CLASS) or []
@@ -82,7 +82,7 @@ def read_member_view(member: Plane, cluster: str, namespace: str) -> QueueView:
     return reading.view([e for e in entries if e is not None], total, heeds_guarantees=True)
 
 
-def read_global_view(plane: Plane, namespace: str) -> QueueView:
+def read_global_view(plane: Lister, namespace: str) -> QueueView:
     """Read the line of the dispatcher: bindings with their jobs, queues, and the clusters' sums."""
     reading = _Reading(plane, "the plane")
     classes = reading.all(PRIORITY_CLASS) or []

@@ -21,7 +21,7 @@ Meaning = Literal[
 RETRIED: frozenset[Meaning] = frozenset({"busy", "unreachable", "changed"})
 _WEBHOOK = re.compile(r'admission webhook "([^"]+)" denied the request: ?(.*)', re.DOTALL)
 _FIELD = re.compile(r"(?:unknown field \"([^\"]+)\"|: \.?(\S+): field not declared in schema)")
-_SECRET = re.compile(r"(?i)(bearer\s+|token=|password=)\S+")
+_SECRET = re.compile(r"(?i)(bearer\s+|token=|password=)\S+|(://[^\s/:@]+:)[^\s/@]+(?=@)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ def hide_secrets(message: str) -> str:
     >>> hide_secrets("refused: Bearer abc.def")
     'refused: Bearer ***'
     """
-    return _SECRET.sub(lambda found: found[1] + "***", message)
+    return _SECRET.sub(lambda found: (found[1] or found[2]) + "***", message)
 
 
 def _seconds(value: str | None) -> float | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from hyperflow.errors import Finding, InputError
 from hyperflow.json_tree import dig, mapping, sequence, text
-from hyperflow.submit.plane import Plane
+from hyperflow.submit.plane import Lister, Plane
 from hyperflow.submit.queue_line import QueueView
 from hyperflow.submit.queue_views import read_global_view, read_member_view
 from hyperflow.submit.refusals import RefusedError
@@ -60,7 +60,6 @@ class Snapshot:
     events: tuple[Json, ...] = ()
     members: Mapping[str, MemberView] = field(default_factory=dict[str, MemberView])
     unreadable: tuple[str, ...] = ()
-    jobs_version: str = ""
     expected: tuple[str, ...] = ()
     line: QueueView | None = None
 
@@ -113,28 +112,24 @@ def find_job(plane: Plane, wanted: str, namespace: str, *, remains: bool = False
     )
 
 
-def _readable(plane: Plane, kind: ServerKind, namespace: str, labels: str = "") -> list[Json]:
-    return _versioned(plane, kind, namespace, labels)[0]
-
-
-def _versioned(plane: Plane, kind: ServerKind, namespace: str, labels: str) -> tuple[list[Json], str]:
+def _readable(plane: Lister, kind: ServerKind, namespace: str, labels: str = "") -> list[Json]:
     """List what the server serves; a member serves no HyperJob and a plane may serve no PodGroup."""
     try:
-        return plane.find(kind, namespace, labels)
+        return plane.find(kind, namespace, labels)[0]
     except RefusedError as error:
         if error.refusal.meaning == "no-kind":
-            return [], ""
+            return []
         raise
 
 
-def read_snapshot(plane: Plane, job: JobName) -> Snapshot:
+def read_snapshot(plane: Lister, job: JobName) -> Snapshot:
     """Read everything about a job. Only its own objects must be readable; the rest is noted as unreadable."""
     hyperjob = next(
         (o for o in _readable(plane, HYPERJOB, job.namespace, f"{BUNDLE_LABEL}={job.name}") if _name(o) == job.name),
         None,
     )
     labels = f"{HYPERJOB_LABEL}={job.name}" if hyperjob else f"{BUNDLE_LABEL}={job.name}"
-    jobs, version = _versioned(plane, JOB, job.namespace, labels)
+    jobs = _readable(plane, JOB, job.namespace, labels)
     unreadable: list[str] = []
     bindings = _optional(plane, BINDING, job.namespace, unreadable)
     queues = _optional(plane, QUEUE, "", unreadable)
@@ -153,7 +148,6 @@ def read_snapshot(plane: Plane, job: JobName) -> Snapshot:
         events=tuple(event for event in events if text(dig(event, "involvedObject", "name")) in names),
         members=_members(plane, job, hyperjob, jobs, bindings or [], unreadable),
         unreadable=tuple(dict.fromkeys(unreadable)),
-        jobs_version=version,
         expected=() if hyperjob else tuple(_promised(plane, job)),
         line=read_global_view(plane, job.namespace) if _is_held_back(jobs, bindings or []) else None,
     )
@@ -164,7 +158,7 @@ def _is_held_back(jobs: list[Json], bindings: list[Json]) -> bool:
     return any(_name(b) in ours and dig(b, "spec", "suspension", "scheduling") is True for b in bindings)
 
 
-def read_stages(plane: Plane, job: JobName) -> list[Json]:
+def read_stages(plane: Lister, job: JobName) -> list[Json]:
     """Give the stages of the plan that the job was launched with, from its launch files; none where unreadable."""
     for item in _optional(plane, CONFIG_MAP, job.namespace, [], labels=f"{BUNDLE_LABEL}={job.name}") or []:
         try:
@@ -176,7 +170,7 @@ def read_stages(plane: Plane, job: JobName) -> list[Json]:
     return []
 
 
-def _promised(plane: Plane, job: JobName) -> list[str]:
+def _promised(plane: Lister, job: JobName) -> list[str]:
     """Names of the Jobs that the bundle's own policies select: only they tell that one was never applied."""
     return [
         text(dig(selector, "name"))
@@ -187,10 +181,10 @@ def _promised(plane: Plane, job: JobName) -> list[str]:
 
 
 def _members(
-    plane: Plane, job: JobName, hyperjob: Json | None, jobs: list[Json], bindings: list[Json], unreadable: list[str]
+    plane: Lister, job: JobName, hyperjob: Json | None, jobs: list[Json], bindings: list[Json], unreadable: list[str]
 ) -> dict[str, MemberView]:
-    names = [_name(item) for item in jobs]
-    if hyperjob is None and not any(f"{name}-job" == _name(b) for b in bindings for name in names):
+    names = {_name(item) for item in jobs}
+    if hyperjob is None and not any(_name(b).removesuffix("-job") in names for b in bindings):
         return {"": _member_view(plane, job, names, unreadable, "")}
     views: dict[str, MemberView] = {}
     for binding in bindings:
@@ -205,14 +199,14 @@ def _members(
     return views
 
 
-def _member_view(plane: Plane, job: JobName, names: list[str], unreadable: list[str], cluster: str) -> MemberView:
+def _member_view(plane: Lister, job: JobName, names: set[str], unreadable: list[str], cluster: str) -> MemberView:
     where = f" of {cluster}" if cluster else ""
     jobs = _optional(plane, JOB, job.namespace, unreadable, where)
     groups = _optional(plane, POD_GROUP, job.namespace, unreadable, where) if jobs is not None else None
     ours_only = f"{BUNDLE_LABEL}={job.name}"
     pods = _optional(plane, POD, job.namespace, unreadable, where, ours_only) if jobs is not None else None
     ours = [item for item in jobs or [] if _name(item) in names]
-    groups = [g for g in groups or [] if any(_name(g).startswith(f"{name}-") for name in names)]
+    groups = [g for g in groups or [] if _begins_with_one(_name(g), names)]
     waits = any(text(dig(g, "status", "phase")) in ("", "Pending", "Inqueue") for g in groups)
     return MemberView(
         jobs=tuple(ours),
@@ -222,8 +216,14 @@ def _member_view(plane: Plane, job: JobName, names: list[str], unreadable: list[
     )
 
 
+def _begins_with_one(name: str, names: set[str]) -> bool:
+    """Whether a PodGroup's name is that of a job, with its uid behind."""
+    parts = name.split("-")
+    return any("-".join(parts[:count]) in names for count in range(1, len(parts)))
+
+
 def _optional(
-    plane: Plane, kind: ServerKind, namespace: str, unreadable: list[str], where: str = "", labels: str = ""
+    plane: Lister, kind: ServerKind, namespace: str, unreadable: list[str], where: str = "", labels: str = ""
 ) -> list[Json] | None:
     try:
         return plane.find(kind, namespace, labels)[0]

@@ -47,11 +47,11 @@ def submit_bundle(
     Raises InputError for what the user can mend, InfeasibleError where the target lacks something, and DegradedError
     (HF515, HF516) when waited for and the job ended badly.
     """
-    bundle = read_bundle(folder)
-    submission = apply_bundle(connect(context), bundle, replace=replace, on_step=on_step)
+    bundle, plane = read_bundle(folder), connect(context)
+    submission = apply_bundle(plane, bundle, replace=replace, on_step=on_step)
     if not wait:
         return submission
-    status = wait_for(connect(context), submission.job, limits=limits or Limits(), on_status=on_status)
+    status = wait_for(plane, submission.job, limits=limits, on_status=on_status, on_step=on_step)
     return Submission(
         job=submission.job, objects=submission.objects, findings=submission.findings, status=status
     )  # fmt: skip
@@ -90,7 +90,7 @@ def check_bundle(
 
     With `replace`, jobs that exist are not asked for: the server would judge a change that is never made.
     """
-    findings = check_live_schemas(plane, bundle)
+    findings = [*plane.transport.notes, *check_live_schemas(plane, bundle)]
     raise_errors(findings, InfeasibleError)
     if not replace:
         _check_other_bundles(plane, bundle, replace=False, on_step=on_step)

@@ -1,11 +1,11 @@
 """One connection to an API server, through the official client's DynamicClient."""
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-from hyperflow.errors import Finding, InputError
+from hyperflow.errors import Finding
+from hyperflow.submit.kubeconfig import Settings, read_settings, unusable
 from hyperflow.submit.refusals import hide_secrets
 
 CONNECT_SECONDS = 10.0
@@ -26,11 +26,18 @@ class Transport(Protocol):
 
     context: str
 
+    @property
+    def notes(self) -> tuple[Finding, ...]: ...
+
     def send(
         self, method: str, path: str, query: Mapping[str, str], body: object = None, content_type: str = ""
     ) -> Answer: ...
 
     def lines(self, path: str, query: Mapping[str, str], read_seconds: float) -> Iterator[str | Answer]: ...
+
+    def forget_credentials(self) -> None: ...
+
+    def renew_credentials(self) -> bool: ...
 
 
 class KubernetesTransport:
@@ -39,15 +46,24 @@ class KubernetesTransport:
     Exec plugins, proxies and certificates are the kubeconfig's; nothing here turns verification off.
     """
 
-    def __init__(self, context: str | None = None) -> None:
-        self._wanted = context
+    def __init__(self, context: str | None = None, read_seconds: float = READ_SECONDS) -> None:
+        self._wanted, self._read_seconds = context, read_seconds
         self.context = context or "current"
         self._dynamic: Any = None
+        self._settings: Settings | None = None
 
     def _client(self) -> Any:
         if self._dynamic is None:
-            self._dynamic, self.context = _connect(self._wanted)
+            self._settings = read_settings(self._wanted)
+            self.context = self._settings.context
+            self._dynamic = _client_of(self._settings)
         return self._dynamic
+
+    @property
+    def notes(self) -> tuple[Finding, ...]:
+        """What the user should know of the connection."""
+        self._client()
+        return self._settings.notes if self._settings else ()
 
     def open(self) -> None:
         """Read the connection settings now; raises InputError (HF502) where there are none."""
@@ -57,6 +73,13 @@ class KubernetesTransport:
         """Read the kubeconfig again at the next request: tokens expire while a job runs."""
         self._dynamic = None
 
+    def renew_credentials(self) -> bool:
+        """Read the kubeconfig again now; False where it gives the credentials that we have."""
+        old = self._settings.secrets if self._settings else None
+        self.forget_credentials()
+        self._client()
+        return self._settings is not None and self._settings.secrets != old
+
     def send(
         self, method: str, path: str, query: Mapping[str, str], body: object = None, content_type: str = ""
     ) -> Answer:
@@ -65,13 +88,13 @@ class KubernetesTransport:
         from urllib3.exceptions import HTTPError
 
         try:
-            answer: Any = self._request(method, path, query, body, content_type, READ_SECONDS)
+            answer: Any = self._request(method, path, query, body, content_type, self._read_seconds)
             data: bytes = answer.data
             return Answer(status=int(answer.status), text=data.decode("utf-8", "replace"), headers=dict(answer.headers))
         except ApiException as error:
-            return _failure(error)
+            return self._failure(error)
         except (HTTPError, OSError) as error:
-            return Answer(status=0, text=hide_secrets(str(error).splitlines()[0][:300]), headers={})
+            return self._broken(error)
 
     def lines(self, path: str, query: Mapping[str, str], read_seconds: float) -> Iterator[str | Answer]:
         """Yield the lines of a stream; an Answer instead of a line ends it."""
@@ -89,9 +112,9 @@ class KubernetesTransport:
             if rest:
                 yield rest.decode("utf-8", "replace")
         except ApiException as error:
-            yield _failure(error)
+            yield self._failure(error)
         except (HTTPError, OSError) as error:
-            yield Answer(status=0, text=hide_secrets(str(error).splitlines()[0][:300]), headers={})
+            yield self._broken(error)
         finally:
             if answer is not None:
                 answer.close()
@@ -110,46 +133,37 @@ class KubernetesTransport:
             _request_timeout=(CONNECT_SECONDS, read_seconds),
         )
 
+    def _failure(self, error: Any) -> Answer:
+        body = error.body  # bytes with kubernetes 30, text with 37
+        text = body.decode("utf-8", "replace") if isinstance(body, bytes) else str(body or error.reason or "")
+        return Answer(status=int(error.status or 0), text=self._hidden(text), headers=dict(error.headers or {}))
 
-def _failure(error: Any) -> Answer:
-    body = error.body  # bytes with kubernetes 30, text with 37
-    text = body.decode("utf-8", "replace") if isinstance(body, bytes) else str(body or error.reason or "")
-    return Answer(status=int(error.status or 0), text=text, headers=dict(error.headers or {}))
+    def _broken(self, error: Exception) -> Answer:
+        lines = str(error).splitlines() or [type(error).__name__]
+        return Answer(status=0, text=self._hidden(lines[0][:300]), headers={})
+
+    def _hidden(self, text: str) -> str:
+        """Take our own credentials out of what a server or a proxy says."""
+        for secret in self._settings.secrets if self._settings else ():
+            text = text.replace(secret, "***")
+        return hide_secrets(text)
 
 
-def _connect(context: str | None) -> tuple[Any, str]:
-    from kubernetes import client, config
-    from kubernetes.config.config_exception import ConfigException
+def _client_of(settings: Settings) -> Any:
+    from kubernetes import client
     from kubernetes.dynamic import DynamicClient
+    from urllib3.exceptions import HTTPError
 
-    untyped: Any = config  # its functions have no types
-    settings = client.Configuration()
-    name = context or ""
     try:
-        try:
-            # the client looks at KUBECONFIG only once, when it is imported
-            file = os.environ.get("KUBECONFIG") or "~/.kube/config"
-            untyped.load_kube_config(file, context=context, client_configuration=settings)
-            name = name or str(untyped.list_kube_config_contexts(file)[1]["name"])
-        except ConfigException:
-            if context:
-                raise
-            untyped.load_incluster_config(client_configuration=settings)
-            name = "this pod's service account"
-    except (ConfigException, OSError) as error:
-        raise InputError(_no_connection(context, hide_secrets(str(error)))) from None
-    cast(Any, settings).retries = False  # retries are ours, since only we know what may be repeated
-    return DynamicClient(client.ApiClient(settings), discoverer=cast(Any, _no_discovery)), name
+        return DynamicClient(client.ApiClient(settings.configuration), discoverer=cast(Any, _no_discovery))
+    except (
+        HTTPError,
+        OSError,
+        ImportError,
+        ValueError,
+    ) as error:  # a proxy's scheme, or files that are no certificates
+        raise unusable(settings.context, hide_secrets(str(error))) from None
 
 
 def _no_discovery(_client: object, _cache_file: object) -> None:
     """Stand in for the client's discovery: our paths are fixed, and a cache in the shared temp folder is no good."""
-
-
-def _no_connection(context: str | None, reason: str) -> Finding:
-    return Finding(
-        code="HF502",
-        message=f"no connection settings for {f'context {context!r}' if context else 'the current context'}: {reason}",
-        where="kubeconfig",
-        hint="kubectl config get-contexts lists the contexts; KUBECONFIG names the file",
-    )

@@ -1,18 +1,20 @@
-"""Waiting for a submitted job: one watch wakes a look, looks are never more frequent than a pause allows.
+"""Waiting for a submitted job: a watch of its children wakes a look, and a look asks only for what may have changed.
 
-Memory stays flat because only the last look is kept. A lost watch, a 410 and a quiet minute all end in a new look.
+Requests stay few: a round of lists every `quiet_seconds` (`steady_seconds` while all runs), and a watch at most every
+pause, which grows with the number of children. Memory stays flat because only the last lists are kept.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from hyperflow.errors import DegradedError, Finding
+from hyperflow.errors import DegradedError, Finding, HyperFlowError
 from hyperflow.submit.delete_job import delete_job
 from hyperflow.submit.plane import Plane
 from hyperflow.submit.refusals import RETRIED, RefusedError
+from hyperflow.submit.remembered import Remembered
 from hyperflow.submit.server_kinds import JOB
-from hyperflow.submit.snapshot import JobName, read_snapshot
+from hyperflow.submit.snapshot import JobName, Snapshot, read_snapshot
 from hyperflow.submit.states import JobStatus, judge_state
 
 Phase = Literal["queue", "schedule", "rendezvous", "run"]
@@ -48,11 +50,17 @@ class PhaseTimeoutError(DegradedError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """Seconds between looks: at least `pause`, at most `quiet` when nothing changes."""
+    """Seconds between looks: at least `pause`, and a round of all lists every `quiet`, or `steady` while all runs.
+
+    The pause grows by `child_seconds` a child, since each look costs that much more. `outage` bounds how long a server
+    that fails is asked again.
+    """
 
     pause_seconds: float = 2.0
     quiet_seconds: float = 15.0
+    steady_seconds: float = 60.0
     outage_seconds: float = 900.0
+    child_seconds: float = 0.02
 
 
 def phase_of(status: JobStatus) -> Phase:
@@ -65,30 +73,78 @@ def phase_of(status: JobStatus) -> Phase:
     return "run"
 
 
-def follow(plane: Plane, job: JobName, pace: Pace | None = None) -> Iterator[JobStatus]:
+def follow(
+    plane: Plane,
+    job: JobName,
+    pace: Pace | None = None,
+    *,
+    on_step: Callable[[str], None] = lambda _step: None,
+) -> Iterator[JobStatus]:
     """Yield the status now and after each change, until the job has ended or is gone.
 
-    A server that does not answer is asked again for `outage_seconds` before RefusedError (HF503) ends the wait.
+    A server that does not answer, or credentials that were once good and no longer are, end the wait only when that
+    lasts `outage_seconds` (HF503, HF504, HF502, HF531); `on_step` hears of it once.
     """
-    pace = pace or Pace()
-    last_answer = plane.clock.now()
+    rhythm = _Rhythm(plane, pace or Pace())
+    last_answer, troubled = plane.clock.now(), False
     while True:
         try:
-            snapshot = read_snapshot(plane, job)
-        except RefusedError as error:
-            if error.refusal.meaning not in RETRIED or plane.clock.now() - last_answer > pace.outage_seconds:
+            snapshot = read_snapshot(rhythm.lists, job)
+        except HyperFlowError as error:
+            if not rhythm.may_mend(error) or plane.clock.now() - last_answer > rhythm.pace.outage_seconds:
                 raise
-            plane.clock.sleep(pace.pause_seconds)
+            if not troubled:
+                on_step(f"{error.findings[0].message}; asking again")
+            troubled = True
+            rhythm.lists.forget()
+            plane.clock.sleep(rhythm.pace.pause_seconds)
             continue
-        last_answer = plane.clock.now()
+        last_answer, troubled = plane.clock.now(), False
         status = judge_state(snapshot)
         yield status
         if status.has_ended or is_gone(status):
             return
-        plane.clock.sleep(pace.pause_seconds)
-        query = {"labelSelector": snapshot.children_selector, "resourceVersion": snapshot.jobs_version}
-        if plane.await_change(JOB, job.namespace, query, pace.quiet_seconds) == "lost":
-            plane.clock.sleep(pace.pause_seconds)
+        rhythm.await_look(snapshot, status)
+
+
+class _Rhythm:
+    """When to look again, and what to ask for then."""
+
+    def __init__(self, plane: Plane, pace: Pace) -> None:
+        self.pace, self.lists = pace, Remembered(plane)
+        self._plane, self._clock = plane, plane.clock
+        self._round_began, self._is_busy, self._losses = plane.clock.now(), False, 0
+
+    def may_mend(self, error: HyperFlowError) -> bool:
+        """Whether asking again may help: credentials that were once good are perhaps being renewed."""
+        if isinstance(error, RefusedError) and error.refusal.meaning in RETRIED:
+            return True
+        return self._plane.was_accepted and error.findings[0].code in ("HF502", "HF504", "HF531")
+
+    def await_look(self, snapshot: Snapshot, status: JobStatus) -> None:
+        """Wait for a change, or for the time of a new round.
+
+        After quiet the first news ends the wait, so that it is told at once; then news is gathered for a pause.
+        """
+        pause = max(self.pace.pause_seconds, self.pace.child_seconds * len(status.children))
+        whole = self.pace.steady_seconds if status.state == "RUNNING" else self.pace.quiet_seconds
+        began = self._clock.now()
+        left = self._round_began + whole - began
+        seconds = pause if self._is_busy else max(pause, left)
+        labels = snapshot.children_selector
+        seen = self.lists.watch(JOB, snapshot.namespace, labels, seconds, gather=self._is_busy)
+        self._losses = self._losses + 1 if seen == "lost" else 0
+        gathered = self._is_busy
+        self._is_busy = seen == "told"
+        least = pause if gathered or seen == "quiet" else 0.0
+        if seen == "lost":
+            least = min(pause * 2**self._losses, max(pause, self.pace.quiet_seconds))
+        early = least - (self._clock.now() - began)
+        if early > 0:
+            self._clock.sleep(early)
+        if self._clock.now() - self._round_began >= whole:
+            self._round_began = self._clock.now()
+            self.lists.forget()
 
 
 def is_gone(status: JobStatus) -> bool:
@@ -103,6 +159,7 @@ def wait_for(
     limits: Limits | None = None,
     pace: Pace | None = None,
     on_status: Callable[[JobStatus], None] = lambda _status: None,
+    on_step: Callable[[str], None] = lambda _step: None,
 ) -> JobStatus:
     """Wait until the job completes; prints nothing.
 
@@ -111,7 +168,7 @@ def wait_for(
     """
     limits = limits or Limits()
     entered: dict[Phase, float] = {}
-    for status in follow(plane, job, pace):
+    for status in follow(plane, job, pace, on_step=on_step):
         on_status(status)
         if status.state == "COMPLETED":
             return status

@@ -4,6 +4,7 @@ import random
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from tests.api_server.answers import Refusal, refuse
 
@@ -20,7 +21,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens instead of the answer: `code` a refusal, `drop` closes the connection, `slow` waits first.
+    """What happens instead of the answer: a refusal (`code`, `body`), `drop` hangs up, `slow` waits first.
 
     `before` drops before the request takes effect; a drop after it leaves the client unsure.
     """
@@ -30,6 +31,7 @@ class Fault:
     before: bool = True
     slow: float = 0.0
     retry_after: int = 0
+    body: dict[str, Any] | None = None
 
     def refusal(self) -> Refusal:
         """The answer of a refused request."""
@@ -40,6 +42,8 @@ class Fault:
             503: "ServiceUnavailable",
             401: "Unauthorized",
         }
+        if self.body is not None:
+            return Refusal(self.code, self.body)
         answer = refuse(self.code, f"injected {self.code}", reasons.get(self.code))
         if self.retry_after:
             answer.headers["Retry-After"] = str(self.retry_after)

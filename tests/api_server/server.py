@@ -3,12 +3,17 @@
 import base64
 import json
 import re
+import select
+import socket
+import ssl
+import sys
 import threading
 import time
 import urllib.parse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -18,11 +23,12 @@ from tests.api_server.faults import Faults
 from tests.api_server.kinds import BUILT_IN, Kind, group_list, kinds_of_crd, resource_list
 from tests.api_server.schema import check_and_default, unknown_paths
 from tests.api_server.selectors import matches_fields, matches_labels
-from tests.api_server.store import Store, now
+from tests.api_server.store import Event, Store, now
 
 Json = dict[str, Any]
 Admission = Callable[[str, Kind, Json, Json | None], Refusal | None]
 TOKEN = "test-token"
+REACTION_SECONDS = 0.01
 PROXY = re.compile(r"/apis/cluster\.karmada\.io/v1alpha1/clusters/(?P<name>[^/]+)/proxy(?P<rest>/.*)")
 OBJECT = re.compile(
     r"(?P<prefix>/api/v1|/apis/[^/]+/[^/]+)(?:/namespaces/(?P<ns>[^/]+))?/(?P<plural>[a-z]+)(?:/(?P<name>[^/]+))?(?:/(?P<sub>[a-z]+))?"
@@ -80,11 +86,11 @@ class ApiServer:
         self.members = members or {}
         self.faults = Faults()
         self.tokens = {TOKEN}
-        self.stop = threading.Event()
+        self.epoch = 0
+        self.lines_read = 0  # of the last watch; a client in this process may count them, so that time waits for it
         self.after_request: Callable[[], None] = lambda: None
         handler = type("Handler", (_Handler,), {"api": self})
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self.http.daemon_threads = True
+        self.http = _Quiet(("127.0.0.1", 0), handler)
         self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
     @property
@@ -92,15 +98,28 @@ class ApiServer:
         """Where the server listens."""
         return f"http://127.0.0.1:{self.http.server_address[1]}"
 
+    def use_tls(self, certificate: Path, key: Path) -> None:
+        """Speak TLS from the next connection on."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        self.http.socket = context.wrap_socket(self.http.socket, server_side=True, do_handshake_on_connect=False)
+
     def __enter__(self) -> "ApiServer":
         self.thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stop.set()
+        self.tear_watches()
         self.http.shutdown()
         self.http.server_close()
         self.thread.join(5)
+
+    def tear_watches(self) -> None:
+        """End every watch without its last chunk, as a server that goes down does."""
+        self.epoch += 1
+        for cluster in (self.plane, *self.members.values()):
+            with cluster.store.changed:
+                cluster.store.changed.notify_all()
 
     def kubeconfig(self, token: str = TOKEN) -> str:
         """A kubeconfig with the context `plane`."""
@@ -116,8 +135,18 @@ class ApiServer:
         )
 
 
+class _Quiet(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hangs up is no error; all else is printed."""
+        if not isinstance(sys.exc_info()[1], ConnectionError | ssl.SSLError):
+            super().handle_error(request, client_address)
+
+
 class _Handler(BaseHTTPRequestHandler):
     api: ApiServer
+    tear = False
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
@@ -137,6 +166,10 @@ class _Handler(BaseHTTPRequestHandler):
         fault = self.api.faults.meet(self.command, parsed.path, query)
         if fault and fault.slow:
             time.sleep(fault.slow)
+            if self._has_hung_up():
+                self.close_connection = True
+                return  # a real server cancels what nobody waits for
+        self.tear = bool(fault and fault.drop)
         if fault and fault.drop and fault.before:
             self._drop()
             return
@@ -146,6 +179,8 @@ class _Handler(BaseHTTPRequestHandler):
             code, body, headers = self._answer(parsed.path, query, raw)
         except Refusal as refusal:
             code, body, headers = refusal.code, refusal.body, refusal.headers
+        if not code and self.close_connection:
+            return  # a watch that was torn, or whose client has gone
         with self.api.plane.store.lock:
             self.api.after_request()
         if fault and fault.drop:
@@ -154,10 +189,14 @@ class _Handler(BaseHTTPRequestHandler):
         if code:
             self._send(code, body, headers)
 
+    def _has_hung_up(self) -> bool:
+        readable, _, _ = select.select([self.connection], [], [], 0)
+        return bool(readable) and not self.connection.recv(1, socket.MSG_PEEK)
+
     def _drop(self, body: Any = None) -> None:
         """Close the connection: with nothing sent, or in the middle of the body."""
         if body is not None:
-            payload = json.dumps(body).encode()
+            payload = _payload(body)
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(payload)))
@@ -166,8 +205,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def _send(self, code: int, body: Any, headers: dict[str, str]) -> None:
-        text = isinstance(body, str)
-        payload = body.encode() if text else json.dumps(body).encode()
+        text = isinstance(body, str) and not isinstance(body, _Listed)
+        payload = _payload(body)
         self.send_response(code)
         self.send_header("Content-Type", "text/plain; charset=utf-8" if text else "application/json")
         self.send_header("Content-Length", str(len(payload)))
@@ -210,14 +249,38 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/json")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
+        epoch, sent, moment = self.api.epoch, 0, 0.0
+        self.api.lines_read = 0
+
+        def is_settled() -> bool:
+            """Whether the client has had time to read; raises where it, or the server, is gone."""
+            if epoch != self.api.epoch or self._has_hung_up():
+                raise ConnectionResetError
+            return self.api.lines_read >= sent or time.monotonic() - moment > REACTION_SECONDS
+
         try:
-            for event in operation.events():
-                line = json.dumps(event).encode() + b"\n"
-                self.wfile.write(f"{len(line):x}\r\n".encode() + line + b"\r\n")
+            for line in operation.lines(is_settled):
+                if self.tear:
+                    self.wfile.write(f"{len(line) + 1:x}\r\n{line[: len(line) // 2]}".encode("ascii"))
+                    raise ConnectionResetError
+                self.wfile.write(f"{len(line) + 1:x}\r\n{line}\n\r\n".encode("ascii"))
                 self.wfile.flush()
+                sent, moment = sent + 1, time.monotonic()
             self.wfile.write(b"0\r\n\r\n")
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
+
+
+class _Listed(str):
+    """JSON that is written already."""
+
+
+def _line(type_: str, shown: str) -> str:
+    return f'{{"type": "{type_}", "object": {shown}}}'
+
+
+def _payload(body: Any) -> bytes:
+    return body.encode() if isinstance(body, str) else json.dumps(body).encode()
 
 
 class _Operation:
@@ -275,62 +338,68 @@ class _Operation:
             self.http.stream(self)
             return 0, None, {}
         with self.cluster.store.lock:
-            items = [item for item in self.cluster.store.find(self.kind, self.namespace) if self._wanted(item)]
+            events = [
+                e for e in self.cluster.store.objects.of_kind(self.kind, self.namespace) if self._wanted(e.object)
+            ]
             version = str(self.cluster.store.version)
-        items, token, left = self._page(items, version)
+        events, token, left = self._page(events, version)
         listed = {"continue": token, "resourceVersion": version}
         if left:
             listed["remainingItemCount"] = left
-        return (
-            200,
-            {"apiVersion": self.kind.api_version, "items": items, "kind": f"{self.kind.kind}List", "metadata": listed},
-            {},
-        )
+        head = {"apiVersion": self.kind.api_version, "kind": f"{self.kind.kind}List", "metadata": listed}
+        items = ", ".join(event.text for event in events)
+        return 200, _Listed(f'{json.dumps(head)[:-1]}, "items": [{items}]}}'), {}
 
     def _wanted(self, item: Json) -> bool:
         return matches_labels(
             item["metadata"].get("labels", {}), self.query.get("labelSelector", "")
         ) and matches_fields(item, self.query.get("fieldSelector", ""))
 
-    def _page(self, items: list[Json], version: str) -> tuple[list[Json], str, int]:
+    def _page(self, events: list[Event], version: str) -> tuple[list[Event], str, int]:
         limit, given = int(self.query.get("limit") or 0), self.query.get("continue")
         if given:
             start = _continue_token(given)
-            items = [item for item in items if f"/{item['metadata']['name']}" >= start.rstrip("\0") + "\0"]
-        if not limit or len(items) <= limit:
-            return items, "", 0
-        token = {"v": "meta.k8s.io/v1", "rv": int(version), "start": f"/{items[limit - 1]['metadata']['name']}\0"}
+            events = [event for event in events if f"/{event.key[3]}" >= start.rstrip("\0") + "\0"]
+        if not limit or len(events) <= limit:
+            return events, "", 0
+        token = {"v": "meta.k8s.io/v1", "rv": int(version), "start": f"/{events[limit - 1].key[3]}\0"}
         packed = json.dumps(token, separators=(",", ":")).encode()
-        return items[:limit], base64.urlsafe_b64encode(packed).decode().rstrip("="), len(items) - limit
+        return events[:limit], base64.urlsafe_b64encode(packed).decode().rstrip("="), len(events) - limit
 
-    def events(self) -> Any:
+    def lines(self, is_settled: Callable[[], bool]) -> Iterator[str]:
         """The lines of a watch."""
         store, given = self.cluster.store, self.query.get("resourceVersion", "")
-        deadline = time.monotonic() + float(self.query.get("timeoutSeconds") or 30)
+        seconds = float(self.query.get("timeoutSeconds") or 30)
         with store.lock:
             since = store.version
-            first = [item for item in store.find(self.kind, self.namespace) if self._wanted(item)]
+            first = [e for e in store.objects.of_kind(self.kind, self.namespace) if self._wanted(e.object)]
         initial = self.query.get("sendInitialEvents") == "true"
         if given in ("", "0") or initial:
-            yield from ({"type": "ADDED", "object": item} for item in first)
+            yield from (_line("ADDED", event.text) for event in first)
         else:
             since = int(given)
         if initial:
-            yield {"type": "BOOKMARK", "object": self._bookmark(since, {"k8s.io/initial-events-end": "true"})}
+            yield self._bookmark(since, {"k8s.io/initial-events-end": "true"})
+        marks = self.query.get("allowWatchBookmarks") == "true" and not initial
         try:
-            for event in store.watch(self.kind, self.namespace, since, deadline, self._wanted, self.http.api.stop):
-                yield {"type": event.type, "object": event.object}
+            for event in store.watch(self.kind, self.namespace, since, seconds, is_settled):
+                if event is None:
+                    if marks:
+                        yield self._bookmark(store.version, {})
+                elif self._wanted(event.object):
+                    yield _line(event.type, event.text)
         except Refusal as refusal:
-            yield {"type": "ERROR", "object": refusal.body}
+            yield _line("ERROR", json.dumps(refusal.body))
             return
-        if self.query.get("allowWatchBookmarks") == "true" and not initial:
-            yield {"type": "BOOKMARK", "object": self._bookmark(store.version, {})}
+        if marks:
+            yield self._bookmark(store.version, {})
 
-    def _bookmark(self, version: int, annotations: dict[str, str]) -> Json:
+    def _bookmark(self, version: int, annotations: dict[str, str]) -> str:
         meta: Json = {"resourceVersion": str(version), "creationTimestamp": None}
         if annotations:
             meta["annotations"] = annotations
-        return {"kind": self.kind.kind, "apiVersion": self.kind.api_version, "metadata": meta}
+        shown = {"kind": self.kind.kind, "apiVersion": self.kind.api_version, "metadata": meta}
+        return _line("BOOKMARK", json.dumps(shown))
 
     def _create(self) -> tuple[int, Any, dict[str, str]]:
         obj = _body(self.raw, self.kind)
