@@ -105,7 +105,7 @@ class Run:
         children = [f"{self.bundle.name}-{group}-0" for group in ("beijing", "shanghai")]
         self.fails = self.chance.random() < 0.3
         for child in children:
-            live.controllers.script[child] = ["Pending", "Running", "Running", "Completed"]
+            live.controllers.script[child] = ["Pending"] + ["Running"] * self.chance.randrange(1, 40) + ["Completed"]
         if self.fails:
             live.controllers.script[children[self.chance.randrange(2)]] = ["Running", "Failed"]
 

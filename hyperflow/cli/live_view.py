@@ -16,28 +16,33 @@ from hyperflow.submit.watch import follow, is_gone
 def show_while(
     format: str, work: Callable[[Callable[[JobStatus], None]], JobStatus], job: JobName, plans: Plans
 ) -> JobStatus | None:
-    """Run `work` with a view of the statuses it reports; None when the user detached with Ctrl-C."""
+    """Run `work` with a view of the statuses it reports; None when the user detached with Ctrl-C.
+
+    Ctrl-C before the first status is raised, since then the job may not be there.
+    """
     live: Any = _live() if format == "table" and sys.stdout.isatty() else None
-    last = ""
+    last = name = ""
 
     def show(status: JobStatus) -> None:
-        nonlocal last
-        line = f"{status.state}: {status.reason}"
+        nonlocal last, name
+        name, before, last = status.name, last, f"{status.state}: {status.reason}"  # a fallback has another name
         if live is not None:
             live.update(live_table(status, plans))
-        elif line != last:
-            last = line
-            sys.stderr.write(line + "\n")
+        elif last != before:
+            sys.stderr.write(last + "\n")
 
     scope: AbstractContextManager[Any] = live if live is not None else nullcontext()
     try:
         with scope:
             return work(show)
     except KeyboardInterrupt:
+        if not name:
+            raise  # nothing was followed yet
         where = f" --namespace {job.namespace}" if job.namespace != "default" else ""
+        shown = f"{last}\n" if live is not None else ""
         sys.stderr.write(
-            f"\ndetached; the job goes on. Come back with\n  hyperflow status {job.name} --watch{where}\n"
-            f"or end it with\n  hyperflow delete {job.name}{where}\n"
+            f"\n{shown}detached; the job goes on. Come back with\n  hyperflow status {name} --watch{where}\n"
+            f"or end it with\n  hyperflow delete {name}{where}\n"
         )
         return None
 

@@ -51,20 +51,42 @@ def print_status(status: JobStatus, plans: Plans) -> None:
 
 
 def live_table(status: JobStatus, plans: Plans) -> Any:
-    """Give the status as a rich table; at most 40 children are shown, those with a reason first."""
+    """Give the status for a terminal of any width: a table of the children, and below it why they wait, once each.
+
+    At most 40 children are shown, those with a reason first, and at most 8 reasons.
+    """
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
     plan = plans.get(status.name) or {}
-    colour = _COLOURS.get(status.state, "yellow")
-    title = Text(f"{status.name}: {status.state}", style=f"bold {colour}")
-    table = Table(title=title, caption=Text(status.reason), title_justify="left", caption_justify="left")
-    for name in header(plan):
+    title = Text(f"{status.name}: {status.state}", style=f"bold {_COLOURS.get(status.state, 'yellow')}")
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    names = header(plan)[:-1]
+    for name in names:
         right = name in ("RUNNING", "LAYERS", "NODES")
         table.add_column(name, justify="right" if right else "left", overflow="fold")
     rows = sorted(status_rows(status, plan), key=lambda row: row[-1] == "-")
     for row in rows[:40]:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(cell) for cell in (_short(status, row[0]), *row[1:-1])))
     if len(rows) > 40:
-        table.add_row(f"and {len(rows) - 40} more", *([""] * (len(header(plan)) - 1)))
-    return table
+        table.add_row(f"and {len(rows) - 40} more", *([""] * (len(names) - 1)))
+    return Group(title, Text(status.reason), table, *(Text(line) for line in _reasons(status)))
+
+
+def _reasons(status: JobStatus) -> list[str]:
+    """Say each reason once, with those it holds for, where the job's own reason does not say it."""
+    holders: dict[str, list[str]] = {}
+    for child in status.children:
+        if child.reason and child.reason not in status.reason:
+            holders.setdefault(child.reason, []).append(_short(status, child.name))
+    lines = [
+        f"{names[0] if len(names) == 1 else f'{names[0]} and {len(names) - 1} more'}: {reason}"
+        for reason, names in holders.items()
+    ]
+    return lines if len(lines) <= 8 else [*lines[:8], f"and {len(lines) - 8} more reasons"]
+
+
+def _short(status: JobStatus, child: str) -> str:
+    return child.removeprefix(f"{status.name}-")

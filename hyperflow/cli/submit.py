@@ -70,8 +70,20 @@ def run(args: argparse.Namespace) -> int:
     if not args.yes and not _confirmed(bundle, args.context or "the current context"):
         return 0
     job = JobName(job=bundle.job, name=bundle.name, namespace=bundle.namespace)
-    if args.wait or args.fallback:
-        return _submit_and_wait(args, plane, bundles, job)
+    try:
+        if args.wait or args.fallback:
+            return _submit_and_wait(args, plane, bundles, job)
+        return _submit(args, plane, bundle, job)
+    except KeyboardInterrupt:
+        where = f" --namespace {job.namespace}" if job.namespace != "default" else ""
+        _say(
+            "\ninterrupted while submitting; what was applied stays. Run the same command again to go on,\n"
+            f"or take it away with\n  hyperflow delete {job.name}{where}"
+        )
+        raise
+
+
+def _submit(args: argparse.Namespace, plane: Plane, bundle: StoredBundle, job: JobName) -> int:
     submission = apply_bundle(plane, bundle, replace=args.replace, on_step=_say)
     where = f" --namespace {job.namespace}" if job.namespace != "default" else ""
     following = [f"hyperflow {verb} {job.name}{where}" for verb in ("status", "logs", "delete")]

@@ -22,11 +22,12 @@ _AGREEING = frozenset(kind.resource for kind in (HYPERJOB, JOB, BINDING))
 
 @dataclass(slots=True)
 class _List:
-    """One remembered answer: objects by namespace and name, or why there are none."""
+    """One remembered answer: objects by namespace and name, or why there are none; a stale one is asked for again."""
 
     items: dict[tuple[str, str], Json]
     version: str = ""
     refusal: RefusedError | None = None
+    is_stale: bool = False
 
 
 class Remembered:
@@ -49,9 +50,11 @@ class Remembered:
         """Give all objects that carry the labels, and the version of the list; raises as `Plane.find` does."""
         key = (self.plane.prefix, kind.resource, namespace, labels)
         known = self._lists.get(key)
-        if known is None:
-            known = self._ask(kind, namespace, labels)
+        if known is None or known.is_stale:
+            old, known = known, self._ask(kind, namespace, labels)
             self._lists[key] = known
+            for name in _changed(old.items, known.items) if old else ():
+                self._correct_copies(key, name, known.items.get(name))
         if known.refusal is not None:
             raise known.refusal
         return list(known.items.values()), known.version
@@ -77,7 +80,7 @@ class Remembered:
         """
         key = (self.plane.prefix, kind.resource, namespace, labels)
         known = self._lists.get(key)
-        if known is None or known.refusal is not None:
+        if known is None or known.is_stale or known.refusal is not None:
             return "lost"
 
         def is_enough(type_: str, item: Json) -> bool:
@@ -96,9 +99,9 @@ class Remembered:
             moved = moved or type_ == "DELETED" or old is None or _phase(old) != _phase(item)
             self._correct_copies(key, name, None if type_ == "DELETED" else item)
         if moved:
-            self._drop_lists(_AGREEING)
+            self._age(_AGREEING)
         if seen.ended == "refused" or (seen.ended == "torn" and not went_on):
-            self._lists.pop(key, None)
+            known.is_stale = True
             return "lost"
         return "told" if news else "quiet"
 
@@ -111,9 +114,19 @@ class Remembered:
                 else:
                     del known.items[name]
 
-    def _drop_lists(self, resources: Iterable[str]) -> None:
-        for key in [key for key in self._lists if key[0] == self.plane.prefix and key[1] in resources]:
-            del self._lists[key]
+    def _age(self, resources: Iterable[str]) -> None:
+        for key, known in self._lists.items():
+            if key[0] == self.plane.prefix and key[1] in resources:
+                known.is_stale = True
+
+
+def _changed(old: dict[tuple[str, str], Json], new: dict[tuple[str, str], Json]) -> list[tuple[str, str]]:
+    """Name what is not the same in two lists."""
+    return [name for name in {**old, **new} if _version(old.get(name)) != _version(new.get(name))]
+
+
+def _version(item: Json | None) -> object:
+    return dig(item, "metadata", "resourceVersion")
 
 
 def _name(item: Json) -> tuple[str, str]:
