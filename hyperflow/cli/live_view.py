@@ -13,36 +13,51 @@ from hyperflow.submit.states import JobStatus
 from hyperflow.submit.watch import follow, is_gone
 
 
-def show_while(
-    format: str, work: Callable[[Callable[[JobStatus], None]], JobStatus], job: JobName, plans: Plans
-) -> JobStatus | None:
-    """Run `work` with a view of the statuses it reports; None when the user detached with Ctrl-C.
+class View:
+    """What is shown of the job that runs now; `job` is None while none is known to be there."""
 
-    Ctrl-C before the first status is raised, since then the job may not be there.
+    def __init__(self, format: str, plans: Plans) -> None:
+        self.job: JobName | None = None
+        self.live: Any = _live() if format == "table" and sys.stdout.isatty() else None
+        self._plans = plans
+        self.last = ""
+
+    def follow(self, job: JobName | None) -> None:
+        """Take another job, such as a fallback."""
+        self.job = job
+
+    def show(self, status: JobStatus) -> None:
+        """Show a status: in the live table, or as a line where it says something new."""
+        before, self.last = self.last, f"{status.state}: {status.reason}"
+        if self.live is not None:
+            self.live.update(live_table(status, self._plans))
+        elif self.last != before:
+            self.say(self.last)
+
+    @staticmethod
+    def say(step: str) -> None:
+        """Tell what happens beside the statuses."""
+        sys.stderr.write(step + "\n")
+
+
+def show_while(view: View, work: Callable[[], JobStatus]) -> JobStatus | None:
+    """Run `work`, which shows its statuses in the view; None when the user detached with Ctrl-C.
+
+    Ctrl-C while no job is known to be there is raised.
     """
-    live: Any = _live() if format == "table" and sys.stdout.isatty() else None
-    last = name = ""
-
-    def show(status: JobStatus) -> None:
-        nonlocal last, name
-        name, before, last = status.name, last, f"{status.state}: {status.reason}"  # a fallback has another name
-        if live is not None:
-            live.update(live_table(status, plans))
-        elif last != before:
-            sys.stderr.write(last + "\n")
-
-    scope: AbstractContextManager[Any] = live if live is not None else nullcontext()
+    scope: AbstractContextManager[Any] = view.live if view.live is not None else nullcontext()
     try:
         with scope:
-            return work(show)
+            return work()
     except KeyboardInterrupt:
-        if not name:
-            raise  # nothing was followed yet
-        where = f" --namespace {job.namespace}" if job.namespace != "default" else ""
-        shown = f"{last}\n" if live is not None else ""
-        sys.stderr.write(
+        if view.job is None:
+            raise
+        name = view.job.name
+        where = f" --namespace {view.job.namespace}" if view.job.namespace != "default" else ""
+        shown = f"{view.last}\n" if view.live is not None else ""
+        view.say(
             f"\n{shown}detached; the job goes on. Come back with\n  hyperflow status {name} --watch{where}\n"
-            f"or end it with\n  hyperflow delete {name}{where}\n"
+            f"or end it with\n  hyperflow delete {name}{where}"
         )
         return None
 
@@ -56,14 +71,17 @@ def _live() -> Any:
 def watch_job(plane: Plane, job: JobName, format: str, plans: Plans) -> int:
     """Follow a job to its end; 5 when it ends degraded, failed or vanished."""
 
-    def work(show: Callable[[JobStatus], None]) -> JobStatus:
+    view = View(format, plans)
+    view.follow(job)
+
+    def work() -> JobStatus:
         status = None
-        for status in follow(plane, job):
-            show(status)
+        for status in follow(plane, job, on_step=view.say):
+            view.show(status)
         assert status is not None
         return status
 
-    status = show_while(format, work, job, plans)
+    status = show_while(view, work)
     if status is None:
         return 0
     print_final(status, format, plans)

@@ -2,11 +2,10 @@
 
 import argparse
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from hyperflow.cli.live_arguments import add_context, needs_yes, seconds
-from hyperflow.cli.live_view import print_final, show_while
+from hyperflow.cli.live_view import View, print_final, show_while
 from hyperflow.cli.output import print_findings, print_json, print_table
 from hyperflow.cli.status_view import Plans, plan_columns, print_status
 from hyperflow.errors import DegradedError
@@ -72,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     job = JobName(job=bundle.job, name=bundle.name, namespace=bundle.namespace)
     try:
         if args.wait or args.fallback:
-            return _submit_and_wait(args, plane, bundles, job)
+            return _submit_and_wait(args, plane, bundles)
         return _submit(args, plane, bundle, job)
     except KeyboardInterrupt:
         where = f" --namespace {job.namespace}" if job.namespace != "default" else ""
@@ -97,20 +96,23 @@ def _submit(args: argparse.Namespace, plane: Plane, bundle: StoredBundle, job: J
     return 0
 
 
-def _submit_and_wait(args: argparse.Namespace, plane: Plane, bundles: list[StoredBundle], job: JobName) -> int:
+def _submit_and_wait(args: argparse.Namespace, plane: Plane, bundles: list[StoredBundle]) -> int:
     limits = _limits(args, bundles[0])
     seen: list[JobStatus] = []
-
-    def work(show: Callable[[JobStatus], None]) -> JobStatus:
-        def heard(status: JobStatus) -> None:
-            seen[:] = [status]
-            show(status)
-
-        return run_plans(plane, bundles, limits, replace=args.replace, on_step=_say, on_status=heard)
-
     plans = {bundle.name: plan_columns(sequence(bundle.plan.get("stages"))) for bundle in bundles}
+    view = View(args.format, plans)
+
+    def heard(status: JobStatus) -> None:
+        seen[:] = [status]
+        view.show(status)
+
+    def work() -> JobStatus:
+        return run_plans(
+            plane, bundles, limits, replace=args.replace, on_step=_say, on_status=heard, on_plan=view.follow
+        )
+
     try:
-        status = show_while(args.format, work, job, plans)
+        status = show_while(view, work)
     except DegradedError as error:
         return _ended_badly(seen[-1], error, args.format, plans)
     if status is not None:

@@ -36,12 +36,18 @@ def run_plans(
     pace: Pace | None = None,
     on_step: Callable[[str], None] = lambda _step: None,
     on_status: Callable[[JobStatus], None] = lambda _status: None,
+    on_plan: Callable[[JobName | None], None] = lambda _job: None,
 ) -> JobStatus:
-    """Submit the plans in order until one starts in time, and wait for its end; raises as `wait_for` does."""
+    """Submit the plans in order until one starts in time, and wait for its end; raises as `wait_for` does.
+
+    `on_plan` hears which job is there to come back to: each one when it is submitted, and None before.
+    """
     check_plans(bundles)
     for number, bundle in enumerate(bundles):
+        on_plan(None)
         submission = apply_bundle(plane, bundle, replace=replace, on_step=on_step)
         job: JobName = submission.job
+        on_plan(job)
         try:
             return wait_for(plane, job, limits=limits, pace=pace, on_status=on_status, on_step=on_step)
         except PhaseTimeoutError as error:

@@ -60,8 +60,11 @@ def read_settings(context: str | None) -> Settings:
 
 
 def _from_files(files: list[Path], context: str | None, configuration: Any) -> Settings:
+    from kubernetes.client.exceptions import ApiException
     from kubernetes.config import kube_config
     from kubernetes.config.config_exception import ConfigException
+    from oauthlib.oauth2 import OAuth2Error  # pyright: ignore[reportMissingTypeStubs]  # it has none
+    from urllib3.exceptions import HTTPError
 
     untyped: Any = kube_config
     documents = [_document(path, context) for path in files]
@@ -86,6 +89,8 @@ def _from_files(files: list[Path], context: str | None, configuration: Any) -> S
         loader.load_and_set(configuration)
     except (ConfigException, OSError, ValueError) as error:
         raise unusable(name, hide_secrets(str(error))) from None
+    except (ApiException, HTTPError, OAuth2Error, KeyError) as error:
+        raise unusable(name, f"the OIDC token cannot be renewed ({type(error).__name__}); log in again") from None
     if not text(cluster.get("server")):
         raise unusable(name, f"cluster {text(chosen.get('cluster'))!r} has no server")
     secrets = [text(user.get(key)) for key in ("token", "password", "client-key-data")]
@@ -137,10 +142,14 @@ def _named(documents: Iterable[Json], plural: str, name: str) -> Json:
 
 
 def _check_provider(user: Json, context: str) -> None:
-    """Refuse a provider for which the client would turn verification off."""
+    """Refuse the providers that Kubernetes took out, and one for which the client would turn verification off."""
+    if "auth-provider" not in user:
+        return
+    name = text(dig(user, "auth-provider", "name"))
     settings = mapping(dig(user, "auth-provider", "config"))
-    known = {"idp-certificate-authority", "idp-certificate-authority-data"} & set(settings)
-    if dig(user, "auth-provider", "name") == "oidc" and not known:
+    if name != "oidc":
+        raise unusable(context, f"auth-provider {name} is no longer part of Kubernetes (1.26); use its exec plugin")
+    if not {"idp-certificate-authority", "idp-certificate-authority-data"} & set(settings):
         reason = "auth-provider oidc has no idp-certificate-authority, so its token would be renewed unprotected"
         raise unusable(context, reason)
 

@@ -1,11 +1,13 @@
 """Where the client gets its credentials, what it says when there are none, and that they are never shown."""
 
+import base64
 import json
 import logging
 import shutil
 import subprocess
 from pathlib import Path
 
+import certifi
 import pytest
 import yaml
 
@@ -25,6 +27,17 @@ from tests.live_plane import live_plane, write_bundle
 
 SUBMIT = Path(__file__).parents[3] / "hyperflow" / "submit"
 VERSION = "client.authentication.k8s.io/v1"
+
+
+def _token(**claims):
+    parts = [base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in ({}, claims)]
+    return ".".join([*parts, "signature"])
+
+
+EXPIRED = {
+    "id-token": _token(exp=1), "refresh-token": "hidden-word", "client-id": "c", "client-secret": "hidden-word",
+    "idp-issuer-url": "https://127.0.0.1:1", "idp-certificate-authority": certifi.where(),
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -226,6 +239,14 @@ def test_without_a_kubeconfig_the_finding_names_the_file(live, tmp_path, monkeyp
         (
             lambda _cluster, user: user.update({"auth-provider": {"name": "oidc", "config": {}}}),
             "auth-provider oidc has no idp-certificate-authority, so its token would be renewed unprotected",
+        ),
+        (
+            lambda _cluster, user: user.update({"auth-provider": {"name": "gcp"}}),
+            "auth-provider gcp is no longer part of Kubernetes (1.26); use its exec plugin",
+        ),
+        (
+            lambda _cluster, user: user.update({"auth-provider": {"name": "oidc", "config": EXPIRED}}),
+            "the OIDC token cannot be renewed (MaxRetryError); log in again",
         ),
     ],
 )
