@@ -34,7 +34,10 @@ class PlaceNumbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
-    """The problem in arrays; `pair[a, b]` is NaN where two places have no link. `scale` turns times back."""
+    """The problem in arrays; `pair[a, b]` is NaN where two places have no link. `scale` turns times back.
+
+    `each[j]` are the seconds of any layer on place j, where all layers are alike on every place.
+    """
 
     problem: SplitProblem
     scale: float
@@ -53,6 +56,7 @@ class Numbers:
     least_cuts: Floats
     largest_round_trip: float
     place_matters: bool
+    each: Floats | None
 
 
 def make_numbers(problem: SplitProblem) -> Numbers:
@@ -85,6 +89,7 @@ def make_numbers(problem: SplitProblem) -> Numbers:
         least_cuts=_least_cuts(problem, pair, by_position, by_layer),
         paces=np.array([_pace(np.diff(place.seconds), mean) for place in places]),
         largest_round_trip=2 * largest_cut,
+        each=_each(problem, scale),
         place_matters=problem.cuts.by_pair is not None or problem.grouped,
     )
 
@@ -113,6 +118,12 @@ def _scale(problem: SplitProblem) -> float:
     totals = [sum(table.seconds) + table.last.seconds for table in problem.tables.values()]
     mean = sum(totals) / len(totals) / problem.num_stages
     return 2.0 ** round(math.log2(mean)) if mean > 0 else 1.0
+
+
+def _each(problem: SplitProblem, scale: float) -> Floats | None:
+    used = [problem.table(index).seconds for index in range(len(problem.places))]
+    alike = all(seconds.count(seconds[0]) == len(seconds) for seconds in used)
+    return np.array([seconds[0] for seconds in used]) / scale if alike else None
 
 
 def _place(problem: SplitProblem, index: int, scale: float) -> PlaceNumbers:

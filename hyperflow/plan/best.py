@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from hyperflow.plan.arrays import Numbers, make_numbers
 from hyperflow.plan.budget import Budget, SearchStopped
-from hyperflow.plan.cover import largest_period, least_period, least_total, may_fit
+from hyperflow.plan.cover import largest_period, least_period, least_whole, may_fit
 from hyperflow.plan.exact import cheapest_under
 from hyperflow.plan.free_order import search_free
 from hyperflow.plan.orders import orders_that_differ, promising_orders
@@ -185,7 +185,7 @@ def _open(state: _State, low: float, high: float, total: float) -> None:
 
 
 def _least_total(numbers: Numbers, limit: float) -> float:
-    return float(least_total(numbers, limit, numbers.num_stages)[-1]) * (1 - PROOF)
+    return least_whole(numbers, limit) * (1 - PROOF)
 
 
 def _close_interval(state: _State) -> None:

@@ -192,3 +192,34 @@ def largest_period(numbers: Numbers) -> float:
     """A period that no split exceeds."""
     worst = max(float(p.seconds[-1]) + p.first[0] + p.last[0] for p in numbers.places)
     return (worst + numbers.largest_round_trip) * (1 + 1e-9)
+
+
+def longest_period(numbers: Numbers, worst: float) -> float:
+    """A period that no split of scaled objective at most `worst` exceeds."""
+    limit = worst / numbers.period_weight
+    if numbers.problem.objective == "bottleneck":
+        return limit
+    for _ in range(8):
+        limit = (worst - least_whole(numbers, limit)) / numbers.period_weight
+    return limit
+
+
+def least_whole(numbers: Numbers, limit: float) -> float:
+    """The least that all stages with their cuts add to the total; infinite where they cannot hold all layers.
+
+    Like layers in a fixed order fill the fastest stages with as many whole ones as the limit allows; others are a
+    fluid.
+    """
+    order = numbers.problem.order
+    if numbers.each is None or order is None or np.isinf(limit):
+        return float(least_total(numbers, limit, numbers.num_stages)[-1])
+    each = np.sort(numbers.each[list(order)])
+    if each[0] <= 0:
+        return float(numbers.least_cuts[-1]) * numbers.cut_weight
+    least = numbers.problem.min_layers
+    most = np.maximum(np.floor(limit * (1 + SLACK) / each + SLACK), least) - least
+    spare = numbers.num_layers - least * numbers.num_stages
+    more = np.clip(spare - np.concatenate([np.zeros(1), np.cumsum(most)[:-1]]), 0, most)
+    if np.sum(more) < spare:
+        return float("inf")
+    return float(np.sum(each * (more + least)) + numbers.least_cuts[-1] * numbers.cut_weight)

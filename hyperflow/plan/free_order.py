@@ -220,5 +220,6 @@ def _put_back(state: FreeSearch, interval: Interval, high: float) -> None:
         _push(state, replace(interval, bound=bound, high=middle))
         _push(state, replace(interval, bound=total + weight * middle, low=middle, high=high))
     else:
-        again = _tuned(state, low, high, total, interval.prices, MORE_STEPS)
+        steps = 1 if interval.width == WIDTH else MORE_STEPS
+        again = _tuned(state, low, high, total, interval.prices, steps)
         _push(state, replace(again, width=interval.width * WIDER))

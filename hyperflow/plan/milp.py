@@ -17,6 +17,8 @@ from hyperflow.plan.pieces import Piece
 from hyperflow.plan.problem import Split
 
 MOST_RUNS = 6
+MARGIN = 1e-9
+"""Relative room left for the rounding of sums where a known split narrows the program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +108,18 @@ def piece_model(numbers: Numbers, pieces: list[list[Piece]], least_period: float
     bound_period(model)
     minimise_step(model)
     return model
+
+
+def narrow(model: SplitModel, low: float, limit: float) -> None:
+    """Keep of the counting form the splits of period from `low` to `limit`: no stage takes more of a run than fits."""
+    model.program += model.period >= low * (1 - MARGIN), "least_period"
+    model.period.upBound = limit * (1 + MARGIN)
+    for place, row in zip(model.order, model.counts, strict=True):
+        seconds = model.numbers.places[place].seconds
+        for run, count in zip(model.runs, row, strict=True):
+            each = float(seconds[run.first + 1] - seconds[run.first])
+            if each > 0:
+                count.upBound = min(run.count, int(limit * (1 + MARGIN) / each))
 
 
 def _empty_model(numbers: Numbers) -> SplitModel:

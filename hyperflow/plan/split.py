@@ -9,8 +9,17 @@ from dataclasses import dataclass, replace
 
 from hyperflow.plan.arrays import Numbers, make_numbers
 from hyperflow.plan.best import search_exact
-from hyperflow.plan.cover import least_period
-from hyperflow.plan.milp import SplitModel, can_count, counting_model, find_runs, piece_model, read_split, start_from
+from hyperflow.plan.cover import least_period, longest_period
+from hyperflow.plan.milp import (
+    SplitModel,
+    can_count,
+    counting_model,
+    find_runs,
+    narrow,
+    piece_model,
+    read_split,
+    start_from,
+)
 from hyperflow.plan.pieces import useful_pieces
 from hyperflow.plan.price import Price, price_split
 from hyperflow.plan.problem import Split, SplitProblem
@@ -134,13 +143,17 @@ def solve_program(problem: SplitProblem, known: Split | None, seconds: float) ->
 
 def _build(numbers: Numbers, known: Split | None) -> SplitModel | None:
     runs = find_runs(numbers)
-    if can_count(numbers, runs) and not (numbers.links and numbers.num_stages**2 / 2 > MOST_PERIOD_ROWS):
-        return counting_model(numbers, runs)
+    counts = can_count(numbers, runs) and not (numbers.links and numbers.num_stages**2 / 2 > MOST_PERIOD_ROWS)
+    model = counting_model(numbers, runs) if counts else None
     if known is None:
-        return None
+        return model
     price = price_split(numbers.problem, known)
-    low = 0.0
+    worst, low = price.objective_seconds / numbers.scale, 0.0
     if numbers.period_weight > 0:
-        low = least_period(numbers, price.period_seconds / numbers.scale, 1e-12)
-    pieces = useful_pieces(numbers, low, price.objective_seconds / numbers.scale, MOST_PIECES)
+        low = least_period(numbers, price.period_seconds / numbers.scale, 1e-4 if model else 1e-12)
+    if model is not None:
+        if numbers.period_weight > 0:
+            narrow(model, low, longest_period(numbers, worst))
+        return model
+    pieces = useful_pieces(numbers, low, worst, MOST_PIECES)
     return None if pieces is None else piece_model(numbers, pieces, low)
