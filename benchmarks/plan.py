@@ -8,17 +8,19 @@ import json
 import random
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.sailor import Sailor
 from hyperflow.plan.best import search_exact
 from hyperflow.plan.make_plan import make_plan
 from hyperflow.plan.price import price_split
-from hyperflow.plan.problem import Cuts, LayerTable, Place, Split, SplitProblem
+from hyperflow.plan.problem import Cuts, LayerTable, Objective, Place, Split, SplitProblem
 from hyperflow.plan.split import solve_split
 from hyperflow.plan.symmetry import merge_equal_places
 from tests.plan_jobs import cluster, decoder, link, resolved
 
+OBJECTIVES: tuple[Objective, ...] = ("1f1b", "1f1b-links")
 SHARED = Path(__file__).parents[1] / ".." / "shared" / "data"
 
 
@@ -60,6 +62,44 @@ def free_order(clusters: int, kinds: int, *, links: bool) -> SplitProblem:
     )
 
 
+def unlike(clusters: int, stages: int, *, alike: bool, objective: Objective) -> SplitProblem:
+    """Clusters no two of which are alike, in free order with a link of its own between any two, or a choice of them.
+
+    Layers are alike, or each has its own weight and on each device a time up to 10 % off its weight.
+    """
+    r = random.Random(1)
+    weights = [1.0 if alike else r.uniform(0.5, 1.5) for _ in range(96)]
+    tables: dict[str, LayerTable] = {}
+    for i in range(clusters):
+        speed = r.uniform(1, 4)
+        seconds = tuple(w * (1 if alike else r.uniform(0.9, 1.1)) / speed for w in weights)
+        tables[f"d{i}"] = LayerTable(seconds=seconds)
+    places = tuple(Place(name=f"c{i:02}", device=f"d{i}") for i in range(clusters))
+    pairs = {(a.name, b.name): r.uniform(0.1, 0.5) for a in places for b in places if a.name < b.name}
+    return SplitProblem(
+        places=places,
+        tables=tables,
+        num_stages=stages,
+        microbatches=32,
+        objective=objective,
+        cuts=Cuts(by_pair={**pairs, **{(b, a): seconds for (a, b), seconds in pairs.items()}}),
+    )
+
+
+def nearest_seconds(problem: SplitProblem) -> float:
+    """The best objective over chains that go on to the nearest place left, from each start, each split at its best."""
+    pairs = problem.cuts.by_pair or {}
+    names = [place.name for place in problem.places]
+    best = float("inf")
+    for start in range(len(names)):
+        chain = [start]
+        while len(chain) < problem.num_stages:
+            rest = [place for place in range(len(names)) if place not in chain]
+            chain.append(min(rest, key=lambda place: (pairs.get((names[chain[-1]], names[place]), 0.0), place)))
+        best = min(best, search_exact(replace(problem, order=tuple(chain))).objective_seconds)
+    return best
+
+
 def even_seconds(problem: SplitProblem) -> float:
     """The objective of the even split in listed order."""
     stages = problem.num_stages
@@ -75,7 +115,9 @@ def show_split(name: str, problem: SplitProblem, seconds: float = 60.0) -> None:
     spent = time.perf_counter() - start
     found = solved.price.objective_seconds if solved.price else float("nan")
     exact = search_exact(problem, seconds) if problem.order is not None else None
-    same = "" if exact is None else f", exact search alone {exact.objective_seconds:.6g}"
+    same = f", exact search alone {exact.objective_seconds:.6g}" if exact else ""
+    if problem.cuts.by_pair is not None and all(place.copies == 1 for place in problem.places):
+        same += f", nearest chain {nearest_seconds(problem):.6g}"
     proof = "proven" if solved.proven else f"gap {solved.gap:.2%}"
     print(
         f"{name}: {spent:.2f} s, {proof}, {found:.6g} (even split {even_seconds(problem):.6g}{same}); {solved.solver}"
@@ -90,7 +132,7 @@ def show_sailor(folder: Path) -> None:
         return
     start = time.perf_counter()
     sailor = Sailor(path)
-    found = sailor.search(seconds=8.0)
+    found = sailor.search(seconds=4.0)
     peer = json.loads(path.read_text())["peers"][0]
     spent = time.perf_counter() - start
     print(
@@ -127,6 +169,11 @@ def main() -> None:
     show_split("free order, 8 clusters of 4 types, links", free_order(8, 4, links=True))
     show_split("free order, 16 clusters of 3 types", free_order(16, 3, links=False))
     show_split("free order, 16 clusters of 3 types, links", free_order(16, 3, links=True))
+    for clusters, stages in ((8, 8), (8, 6), (16, 16), (16, 12)):
+        for alike in (True, False):
+            for objective in OBJECTIVES:
+                name = f"free order, {stages} of {clusters} unlike clusters, {'like' if alike else 'unlike'} layers"
+                show_split(f"{name}, {objective}", unlike(clusters, stages, alike=alike, objective=objective))
     show_sailor(folder)
     show_compile()
 

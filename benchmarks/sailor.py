@@ -119,7 +119,7 @@ class Sailor:
             for dp in degrees or range(1, max(self.count.values()) + 1):
                 for kinds in self._multisets(usable, dp):
                     yield Option(
-                        bound=self._bound(kinds, size, dp),
+                        bound=self._bound(kinds, size, dp, self._least_hops(kinds, size)),
                         tag=None,
                         expand=lambda kinds=kinds, size=size, dp=dp: self._orders(kinds, size, dp),
                     )
@@ -130,25 +130,29 @@ class Sailor:
                 if all(sum(k.tp for k in chosen if k.device == d) * dp <= n for d, n in self.count.items()):
                     yield chosen
 
-    def _bound(self, kinds: tuple[Kind, ...], size: int, dp: int) -> float:
-        """Layers as a fluid over the stages, each with its quickest send; the exchange shared out as a fluid too.
+    def _least_hops(self, kinds: tuple[Kind, ...], size: int) -> list[float]:
+        """The least N_i of each stage in any order: its quickest send, twice where every stage sends twice."""
+        message = self.data["boundary_act_bytes_per_sample"][0] * size
+        trips = 2 if len(kinds) > 3 else 1
+        return [trips * min(self.send(a, b, message) for b in kinds) if len(kinds) > 1 else 0.0 for a in kinds]
+
+    def _bound(self, kinds: tuple[Kind, ...], size: int, dp: int, hops: list[float]) -> float:
+        """Layers as a fluid over the stages, each with what it sends; the exchange shared out as a fluid too.
 
         A share of the layers takes at least that share of 97 % of all of them, since the layers differ by so much.
         """
         rounds = math.ceil(self.batch / (size * dp))
         totals = [self.total(kind, size) * 0.97 for kind in kinds]
-        message = self.data["boundary_act_bytes_per_sample"][0] * size
-        sends = [min(self.send(a, b, message) for b in kinds) if len(kinds) > 1 else 0.0 for a in kinds]
         rate = sum(1 / total for total in totals)
-        period = (1 + sum(send / total for send, total in zip(sends, totals, strict=True))) / rate
+        period = (1 + sum(hop / total for hop, total in zip(hops, totals, strict=True))) / rate
         whole = [self.whole(kind, dp) for kind in kinds]
         exchange = 0.97 / sum(1 / seconds for seconds in whole) if dp > 1 else 0.0
-        return (rounds - 1) * period + min(totals) + sum(sends) + exchange
+        return (rounds - 1) * period + min(totals) + sum(hops) + exchange
 
     def _orders(self, kinds: tuple[Kind, ...], size: int, dp: int) -> Iterator[Option]:
-        bound = self._bound(kinds, size, dp)
         for order in sorted(set(itertools.permutations(kinds)), key=lambda o: [(k.device, k.tp) for k in o]):
             sequence = Sequence(order, size, dp)
+            bound = self._bound(order, size, dp, self.hops(sequence))
             yield Option(bound=bound, tag=sequence, problem=self.problem(sequence))
 
     def problem(self, sequence: Sequence) -> SplitProblem:
