@@ -29,11 +29,13 @@ MORE_STEPS = 12
 WIDTH = 3000
 WIDER = 4
 STRIDE = 0.02
-"""The widest interval that is searched at once, relative to its lower end."""
+"""The widest interval that is searched at once, relative to its lower end; doubled while no split is found."""
 CLOSE_STRIDE = 2e-4
 """The same for the bottleneck, whose least period is known that well beforehand."""
 SHARE = 0.25
 """An interval is halved while its own width makes more than this part of what it could win."""
+MOST_HALVINGS = 3
+"""How often in a row an interval is halved before it is searched more widely."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -48,12 +50,16 @@ class Interval:
     low: float
     high: float
     total: float
+    halvings: int = 0
     prices: tuple[Prices, ...] = field(compare=False, repr=False)
 
 
 @dataclass(slots=True, kw_only=True)
 class FreeSearch:
-    """The incumbent in scaled time, a proven bound, the open intervals, and the least toll of any way."""
+    """The incumbent in scaled time, a proven bound, the open intervals, and the least toll of any way.
+
+    `stride` is the widest interval that is searched at once, relative to its lower end.
+    """
 
     numbers: Numbers
     graph: Graph
@@ -63,6 +69,7 @@ class FreeSearch:
     bound: float = 0.0
     open: list[Interval] = field(default_factory=list[Interval])
     least_way: float = 0.0
+    stride: float = STRIDE
 
     @property
     def weight(self) -> float:
@@ -78,6 +85,7 @@ class FreeSearch:
 def search_free(numbers: Numbers, graph: Graph, budget: Budget) -> FreeSearch:
     """Search all orders until nothing open can win or the budget is used up; the bound is infinite without a split."""
     state = FreeSearch(numbers=numbers, graph=graph, budget=budget)
+    state.stride = CLOSE_STRIDE if state.bottleneck else STRIDE
     try:
         top = largest_period(numbers)
         low = _least_reach(state, top)
@@ -171,9 +179,8 @@ def _take_up(state: FreeSearch, interval: Interval) -> None:
     low, high, total, prices = interval.low, interval.high, interval.total, interval.prices
     if state.weight > 0:
         high = min(high, (state.value - total) / state.weight)
-    stride = CLOSE_STRIDE if state.bottleneck else STRIDE
-    if state.weight > 0 and high > low * (1 + 1.5 * stride) and low > 0:
-        middle = low * (1 + stride)
+    if state.weight > 0 and high > low * (1 + 1.5 * state.stride) and low > 0:
+        middle = low * (1 + state.stride)
         head = _tuned(state, low, middle, total, prices, NEXT_STEPS if state.open or state.split else FIRST_STEPS)
         _push(state, head)
         _leave_open(state, middle, high, total, head.prices)
@@ -195,6 +202,8 @@ def _take_up(state: FreeSearch, interval: Interval) -> None:
         width=interval.width,
     )
     period = None if found.split is None else _take(state, found.split)
+    if state.split is None:
+        state.stride *= 2
     if not found.complete:
         _put_back(state, replace(interval, total=total), high)
     elif numbers.links and period is not None and state.weight > 0:
@@ -215,10 +224,11 @@ def _put_back(state: FreeSearch, interval: Interval, high: float) -> None:
     """Leave the periods of an interval up to `high` open: in halves where its width counts, else for a wider search."""
     low, total, weight = interval.low, interval.total, state.weight
     bound = total + weight * low
-    if weight * (high - low) > SHARE * (state.value - bound) and high > low * (1 + 1e-7):
-        middle = (low + high) / 2
-        _push(state, replace(interval, bound=bound, high=middle))
-        _push(state, replace(interval, bound=total + weight * middle, low=middle, high=high))
+    wide = weight * (high - low) > SHARE * (state.value - bound) and not state.bottleneck
+    if wide and interval.halvings < MOST_HALVINGS:
+        middle, halvings = (low + high) / 2, interval.halvings + 1
+        _push(state, replace(interval, bound=bound, high=middle, halvings=halvings))
+        _push(state, replace(interval, bound=total + weight * middle, low=middle, high=high, halvings=halvings))
     else:
         steps = 1 if interval.width == WIDTH else MORE_STEPS
         again = _tuned(state, low, high, total, interval.prices, steps)
