@@ -23,10 +23,16 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,kfp]'
 	@touch $@
 
-setup-local: setup ## add PyTorch, for training on this machine
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[local]'
+setup-local: setup $(VENV)/.installed-local ## add PyTorch, for training on this machine
 
-demo-local: setup-local ## compile the small GPT and train it on this machine as two clusters
+$(VENV)/.installed-local: pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "HyperFlow needs Python 3.11 or later on PATH"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@# compiling all of PyTorch's files ahead takes longer than the small GPT trains
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[local]'
+	@touch $@
+
+demo-local: $(VENV)/.installed-local ## compile the small GPT and train it on this machine as two clusters
 	$(BIN)/python -m hyperflow.compile examples/03_tiny_local/job.py -o $(OUT)/tiny
 	$(BIN)/hyperflow run-local $(OUT)/tiny --workdir examples/03_tiny_local
 

@@ -33,7 +33,7 @@ def seconds_of(bundle: Path, folder: Path, milliseconds: float) -> list[float]:
     """Run once and give the seconds of the steps that count."""
     code, shown = run_example(bundle, "--delay", f"north-south={milliseconds:g}ms", "--run-dir", folder)
     assert code == 0 and "HF455" not in shown, shown[-2000:]
-    return [float(found) for found in re.findall(r"seconds ([0-9.]+)", shown)][FIRST_COUNTED:]
+    return [float(found) for found in re.findall(r"step_seconds ([0-9.]+)", shown)][FIRST_COUNTED:]
 
 
 def simulated(depths: tuple[int, ...], plan: dict, undelayed: float, delay: float) -> float:

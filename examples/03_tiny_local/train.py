@@ -3,7 +3,8 @@
     torchrun ... train.py [--steps N] every rank of the plan
     python train.py --single [--steps N]    the same training in one process, for comparison
 
-Both print `step N loss X seconds S` with the mean loss over the global batch. Needs torch; runs on the CPU with gloo.
+Both print `step N loss X step_seconds S` with the mean loss over the global batch. Needs torch; runs on the CPU with
+gloo.
 """
 
 import argparse
@@ -79,7 +80,7 @@ def loss_of(logits: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
 
 def tell(step: int, loss: float, began: float) -> None:
     """Print the line of one step, which took from `began` until now."""
-    print(f"step {step} loss {loss:.9f} seconds {time.perf_counter() - began:.4f}", flush=True)
+    print(f"step {step} loss {loss:.9f} step_seconds {time.perf_counter() - began:.4f}", flush=True)
 
 
 def train_single(steps: int, layers: int, batch: int, microbatches: int) -> None:

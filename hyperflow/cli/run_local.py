@@ -1,16 +1,16 @@
 """The verb `run-local`: a compiled bundle as processes on this machine."""
 
 import argparse
+import math
 import os
 import sys
 import threading
 from pathlib import Path
 
 from hyperflow.cli.output import print_json, print_table
-from hyperflow.inventory.documents import read_documents
 from hyperflow.report.dump import tree_of
+from hyperflow.run_local.bundle_folder import read_bundle_folder
 from hyperflow.run_local.options import RunOptions, RunResult, parse_delays, parse_kills
-from hyperflow.run_local.pods import read_local_bundle
 from hyperflow.run_local.run_bundle import run_bundle
 
 
@@ -23,11 +23,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--kill", action="append", default=[], metavar="CLUSTER/INDEX@SECONDS", help="lose a pod")
     parser.add_argument(
-        "--delay", action="append", default=[], metavar="A-B=25ms", help="delay the Services between clusters"
+        "--delay", action="append", default=[], metavar="A-B=25ms", help="one-way delay between two clusters"
     )
-    parser.add_argument("--start-spread", type=float, default=0.0, metavar="SECONDS", help="start pods at random times")
+    parser.add_argument(
+        "--start-spread", type=_seconds, default=0.0, metavar="SECONDS", help="start pods at random times"
+    )
     parser.add_argument("--seed", type=int, default=0, help="order and times of the start")
-    parser.add_argument("--timeout", type=float, default=3600.0, metavar="SECONDS", help="end the run after this time")
+    parser.add_argument(
+        "--timeout", type=_seconds, default=3600.0, metavar="SECONDS", help="end the run after this time"
+    )
     cores = os.cpu_count() or 1
     parser.add_argument("--max-processes", type=int, default=max(16, 4 * cores), help="refuse larger jobs")
     parser.add_argument("--skip-init", action="store_true", help="do not run init containers")
@@ -35,12 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the bundle; exit 0 when it completed, 5 when it failed."""
-    paths = sorted(path for path in args.bundle.glob("*.yaml") if path.name[:1].isdigit())
-    bundle = read_local_bundle([document for path in paths for document in read_documents(path)])
+    bundle = read_bundle_folder(args.bundle)
     clusters = sorted({child.cluster for child in bundle.children})
+    pods = sorted({(pod.cluster, pod.index) for child in bundle.children for pod in child.pods})
     options = RunOptions(
         work_dir=args.workdir.resolve(),
-        kills=parse_kills(args.kill),
+        kills=parse_kills(args.kill, pods),
         delays=parse_delays(args.delay, clusters),
         start_spread_seconds=args.start_spread,
         seed=args.seed,
@@ -58,11 +62,22 @@ def run(args: argparse.Namespace) -> int:
             stream.flush()
 
     result = run_bundle(bundle, options, root, say)
-    _print(result, args.format)
+    _print(result, args.format, root / "logs")
     return 0 if result.state == "COMPLETED" else 5
 
 
-def _print(result: RunResult, form: str) -> None:
+def _seconds(value: str) -> float:
+    """Read a number of seconds; for argparse."""
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{value!r} is no number of seconds such as 30")
+    return number
+
+
+def _print(result: RunResult, form: str, logs: Path) -> None:
     if form == "json":
         print_json(tree_of(result))
         return
@@ -70,4 +85,4 @@ def _print(result: RunResult, form: str) -> None:
         [child.name, child.cluster, child.phase, str(child.retries), child.reason or "-"] for child in result.children
     ]
     print_table(["child", "cluster", "phase", "restarts", "reason"], rows, right=(3,))
-    sys.stdout.write(f"{result.job}: {result.state}\n")
+    sys.stdout.write(f"{result.job}: {result.state}; logs of the pods: {logs}\n")

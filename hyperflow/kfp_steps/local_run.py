@@ -17,10 +17,9 @@ from pathlib import Path
 from types import FrameType
 
 from hyperflow.errors import HyperFlowError
-from hyperflow.inventory.documents import read_documents
 from hyperflow.report.dump import tree_of
+from hyperflow.run_local.bundle_folder import read_bundle_folder
 from hyperflow.run_local.options import ChildResult, RunOptions
-from hyperflow.run_local.pods import read_local_bundle
 from hyperflow.run_local.run_bundle import run_bundle
 
 BUNDLE, LOCK, PID, OUTPUT, STATE, RESULT = "bundle", "lock", "pid", "output.log", "state.json", "result.json"
@@ -70,9 +69,7 @@ def _run(folder: Path, work_dir: Path) -> dict[str, object]:
                 output.flush()
 
         try:
-            bundle = read_local_bundle(
-                [d for p in sorted((folder / BUNDLE).glob("[0-9]*.yaml")) for d in read_documents(p)]
-            )
+            bundle = read_bundle_folder(folder / BUNDLE)
             cores = os.cpu_count() or 1
             # how long a job may run is the step's to say, so this limit is out of reach
             options = RunOptions(work_dir=work_dir, timeout_seconds=YEARS_SECONDS, max_processes=max(16, 4 * cores))

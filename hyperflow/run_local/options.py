@@ -3,11 +3,13 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from pathlib import Path
 
 from hyperflow.errors import Finding, UsageError
 
-_KILL = re.compile(r"(?P<cluster>[^/]+)/(?P<index>\d+)@(?P<seconds>\d+(?:\.\d+)?)")
+_DELAY = re.compile(r"(?P<milliseconds>\d+(?:\.\d+)?)ms")
+_KILL = re.compile(r"(?P<cluster>[^/]+)/(?P<index>\d+)@(?P<seconds>\d+(?:\.\d+)?)s?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,45 +77,49 @@ class RunResult:
     children: tuple[ChildResult, ...]
 
 
-def parse_kills(texts: Sequence[str]) -> tuple[Kill, ...]:
-    """Read `cluster/index@seconds`; raises UsageError (HF453) for anything else."""
-    found = [(text, _KILL.fullmatch(text)) for text in texts]
-    _refuse("--kill", [text for text, match in found if match is None], "CLUSTER/INDEX@SECONDS, such as shanghai/0@5")
-    return tuple(
-        Kill(cluster=match["cluster"], index=int(match["index"]), seconds=float(match["seconds"]))
-        for _, match in found
-        if match is not None
-    )
+def parse_kills(texts: Sequence[str], pods: Sequence[tuple[str, int]]) -> tuple[Kill, ...]:
+    """Read `cluster/index@seconds` for pods (cluster, index) of the bundle; raises UsageError (HF453) for the rest."""
+    kills: list[Kill] = []
+    wrong: list[str] = []
+    for text in texts:
+        match = _KILL.fullmatch(text)
+        if match is None or (match["cluster"], int(match["index"])) not in pods:
+            wrong.append(text)
+            continue
+        kills.append(Kill(cluster=match["cluster"], index=int(match["index"]), seconds=float(match["seconds"])))
+    names = [f"{cluster}/{index}" for cluster, index in pods]
+    shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    _refuse("--kill", wrong, f"CLUSTER/INDEX@SECONDS with a pod of the bundle ({shown})", f"{names[0]}@5")
+    return tuple(kills)
 
 
 def parse_delays(texts: Sequence[str], clusters: Sequence[str]) -> tuple[Delay, ...]:
-    """Read `A-B=25ms` (a one-way delay) for clusters of the bundle; raises UsageError (HF453) for anything else."""
-    delays: list[Delay] = []
+    """Read `A-B=25ms` (a one-way delay) for clusters of the bundle; raises UsageError (HF453) for the rest."""
+    delays: dict[frozenset[str], Delay] = {}
     wrong: list[str] = []
     for text in texts:
         pair, _, amount = text.rpartition("=")
-        names = next(
-            ((a, b) for a in clusters for b in clusters if a != b and f"{a}-{b}" == pair),
-            None,
-        )
-        milliseconds = amount.removesuffix("ms")
-        if names is None or not amount.endswith("ms") or not re.fullmatch(r"\d+(\.\d+)?", milliseconds):
+        names = next((frozenset((a, b)) for a, b in permutations(clusters, 2) if f"{a}-{b}" == pair), None)
+        match = _DELAY.fullmatch(amount)
+        if names is None or match is None or names in delays:
             wrong.append(text)
             continue
-        delays.append(Delay(clusters=frozenset(names), one_way_seconds=float(milliseconds) / 1000))
-    _refuse("--delay", wrong, f"A-B=25ms with clusters of the bundle ({', '.join(clusters)})")
-    return tuple(delays)
+        delays[names] = Delay(clusters=names, one_way_seconds=float(match["milliseconds"]) / 1000)
+    example = "-".join(clusters[:2]) if len(clusters) > 1 else "A-B"
+    expected = f"A-B=25ms, each pair once, with clusters of the bundle ({', '.join(clusters)})"
+    _refuse("--delay", wrong, expected, f"{example}=25ms")
+    return tuple(delays.values())
 
 
-def _refuse(option: str, wrong: Sequence[str], expected: str) -> None:
+def _refuse(option: str, wrong: Sequence[str], expected: str, example: str) -> None:
     if wrong:
         raise UsageError(
             Finding(
                 code="HF453",
-                message=f"cannot read {option} {wrong[0]}",
+                message=f"cannot use {option} {wrong[0]}",
                 where=option,
                 got=", ".join(wrong),
                 expected=expected,
-                hint=f"write {option} {expected.split(',')[0]}",
+                hint=f"write {option} {example}",
             )
         )

@@ -6,10 +6,15 @@ import signal
 import subprocess
 import threading
 import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 GRACE_SECONDS = 3.0
+MARK = "HYPERFLOW_POD_PROCESS"
+"""A variable that all processes of a pod inherit, so that those are found too whose parents have ended."""
+
+_ROUNDS = 200
 
 
 class PodProcess:
@@ -26,9 +31,11 @@ class PodProcess:
         on_line: Callable[[str], None],
         files: Sequence[int] = (),
     ) -> None:
+        self._mark = f"{MARK}={uuid.uuid4().hex}"
+        name, _, value = self._mark.partition("=")
         self._process = subprocess.Popen(
             list(command),
-            env=dict(environment),
+            env={**environment, name: value},
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -53,18 +60,22 @@ class PodProcess:
                 self._on_line(raw.decode("utf-8", errors="replace").rstrip("\n"))
 
     def kill(self) -> None:
-        """End the process and its descendants at once, as a lost node would."""
-        end_all([*descendants(self._process.pid), self._process.pid], signal.SIGKILL)
+        """End the process and all that it started at once, as a lost node would."""
+        for _ in range(_ROUNDS):  # what is forked meanwhile is met in the next round
+            family = {*descendants(self._process.pid), *marked(self._mark)} - {self._process.pid}
+            end_all([*family, self._process.pid], signal.SIGKILL)
+            if not family:
+                break
+            time.sleep(0.01)
 
     def stop(self) -> None:
-        """Ask everything to end, and end by force what does not within the grace period."""
-        family = [*descendants(self._process.pid), self._process.pid]
+        """Ask the process to end, and end by force what has not ended within the grace period."""
         if self._process.poll() is None:
             end_all([self._process.pid], signal.SIGTERM)
             deadline = time.monotonic() + GRACE_SECONDS
             while self._process.poll() is None and time.monotonic() < deadline:
                 time.sleep(0.02)
-        end_all(family, signal.SIGKILL)
+        self.kill()
         self._process.wait()
         self._reader.join(2)
 
@@ -90,3 +101,13 @@ def descendants(root: int) -> list[int]:
             found.append(child)
             waiting.append(child)
     return found[::-1]
+
+
+def marked(mark: str) -> list[int]:
+    """All running processes that were started with the variable `mark` (name=value); empty where there is no /proc."""
+    found: list[int] = []
+    for entry in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if mark.encode() in entry.read_bytes().split(b"\0"):
+                found.append(int(entry.parent.name))
+    return found

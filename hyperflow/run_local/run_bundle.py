@@ -9,10 +9,12 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from pathlib import Path
+from types import FrameType
 
 from hyperflow.errors import Finding, InputError
 from hyperflow.run_local.addresses import LOOPBACK, choose_ports
 from hyperflow.run_local.child_controller import FINAL, ChildController
+from hyperflow.run_local.folder_checks import check_folders
 from hyperflow.run_local.links import open_links
 from hyperflow.run_local.options import ChildResult, Kill, RunOptions, RunResult
 from hyperflow.run_local.pods import Child, LocalBundle, Pod
@@ -33,9 +35,13 @@ def run_bundle(
 
     `watch` gets the children as they are whenever one of them has changed its phase.
 
-    Raises InputError (HF452) when the job is too large for the limits. An interrupt stops every process first.
+    Raises InputError before anything starts: HF452 when the job is too large for the limits, HF454 for folders that
+    are not as needed. An interrupt stops every process first.
     """
     _check_size(bundle, options.max_processes)
+    check_folders(bundle, options.work_dir, root)
+    for log in (root / "logs").glob("*.log"):  # of an earlier run; a restart of a pod goes on in its log
+        log.unlink()
     ports = choose_ports(bundle)
     for port, local in ports.items():
         say(f"port {port} of the pods is {LOOPBACK}:{local} here")
@@ -68,7 +74,7 @@ def run_bundle(
 
 @contextlib.contextmanager
 def interrupts_held() -> Generator[threading.Event]:
-    """Turn Ctrl-C into an event that is looked at between ticks.
+    """Turn Ctrl-C, SIGTERM and a closed terminal into an event that is looked at between ticks; it comes at the end.
 
     An interrupt in the middle of starting a process would lose it; in the middle of ending one it would leave it.
     """
@@ -76,11 +82,20 @@ def interrupts_held() -> Generator[threading.Event]:
     if threading.current_thread() is not threading.main_thread():
         yield event
         return
-    before = signal.signal(signal.SIGINT, lambda _number, _frame: event.set())
+    came: list[int] = []
+
+    def hold(number: int, _frame: FrameType | None) -> None:
+        came.append(number)
+        event.set()
+
+    before = {number: signal.signal(number, hold) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
         yield event
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])
 
 
 def _drive(
@@ -95,7 +110,7 @@ def _drive(
     kills = list(options.kills)
     while any(child.phase not in FINAL for child in children):
         if interrupted.is_set():
-            raise KeyboardInterrupt
+            return
         now = time.monotonic()
         if now - start > options.timeout_seconds:
             for child in children:

@@ -1,8 +1,11 @@
 """Children restart, end and are killed as Volcano's policies say; nothing is left running."""
 
+import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -78,6 +81,12 @@ def test_a_job_whose_pods_all_end_well_is_completed(run):
     assert result.state == "COMPLETED"
     assert [child.phase for child in result.children] == ["Completed", "Completed"]
     assert {"[north/0] hello", "[north/1] hello", "[north/0] I am 0", "[north/1] I am 1"} <= set(lines)
+
+
+def test_a_log_holds_all_restarts_of_one_run_and_nothing_of_the_run_before(run):
+    for _ in range(2):
+        result, _ = run(bundle(("north", "echo here; exit 1"), retries=1))
+        assert Path(result.children[0].pods[0].log).read_text() == "here\nhere\n"
 
 
 def test_a_failing_pod_restarts_its_child_at_most_max_retry_times(run):
@@ -187,31 +196,65 @@ def test_a_run_that_times_out_leaves_no_process_behind(run, tmp_path):
     script = "setsid sleep 300 & echo $! > /shared/grandchild; echo $$$$ > /shared/child; sleep 300"
     result, _ = run(bundle(("north", script)), timeout_seconds=1.5)
     assert result.children[0].reason == "not done after 1.5 s"
-    pids = [int((tmp_path / "run" / "volumes" / "shared" / name).read_text()) for name in ("child", "grandchild")]
+    assert ended(tmp_path, "child", "grandchild")
+
+
+def ended(tmp_path, *names):
+    """Whether the processes of these pid files have ended, given a moment."""
+    pids = [int((tmp_path / "run" / "volumes" / "shared" / name).read_text()) for name in names]
     deadline = time.monotonic() + 5
     while any(map(alive, pids)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not any(map(alive, pids))
+    return not any(map(alive, pids))
 
 
-def test_an_interrupt_leaves_no_process_behind(tmp_path):
-    what = bundle(("north", "echo $$$$ > /shared/child; echo up; sleep 300"))
+def test_workers_of_a_pod_whose_first_process_died_end_with_it(run, tmp_path):
+    script = "setsid sleep 300 & echo $! > /shared/worker; sleep 0.5; kill -9 $$$$"
+    result, _ = run(bundle(("north", script), policies=[]))
+    assert [pod.exit_code for pod in result.children[0].pods] == [137]
+    assert ended(tmp_path, "worker")
 
-    def interrupted(line):
-        if line.endswith("up"):
-            raise_in_main.set()
 
-    raise_in_main = threading.Event()
-    main = threading.main_thread()
+STUBBORN = """
+trap '' TERM INT HUP
+(setsid sleep 300 & echo $! > /shared/daemon)
+echo $$$$ > /shared/child
+echo up
+while true; do sleep 1; done
+"""
 
-    def interrupt():
-        raise_in_main.wait(20)
-        signal.pthread_kill(main.ident, signal.SIGINT)
+RUNNER = """
+import json, sys
+from pathlib import Path
+from hyperflow.inventory.documents import Document
+from hyperflow.run_local.options import RunOptions
+from hyperflow.run_local.pods import read_local_bundle
+from hyperflow.run_local.run_bundle import run_bundle
 
-    threading.Thread(target=interrupt, daemon=True).start()
-    with pytest.raises(KeyboardInterrupt):
-        run_bundle(what, RunOptions(work_dir=tmp_path, timeout_seconds=30.0), tmp_path / "run", interrupted)
-    assert not alive(int((tmp_path / "run" / "volumes" / "shared" / "child").read_text()))
+bundle = read_local_bundle([Document(file="x.yaml", index=0, value=json.loads(sys.argv[1]))])
+root = Path(sys.argv[2])
+run_bundle(bundle, RunOptions(work_dir=root), root / "run", lambda line: print(line, flush=True))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_ends_even_processes_that_ignore_it_or_left_their_parent(tmp_path, number):
+    job = hyperjob(["sh", "-c", STUBBORN])
+    pod = job["spec"]["replicatedJobs"][0]["templateSpec"]["tasks"][0]["template"]["spec"]
+    pod["volumes"] = [{"name": "shared", "emptyDir": {}}]
+    pod["containers"][0] |= {"volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}
+    pod["containers"][0]["command"][2] = STUBBORN.replace("/shared", str(tmp_path / "run" / "volumes" / "shared"))
+    runner = subprocess.Popen(
+        [sys.executable, "-c", RUNNER, json.dumps(job), tmp_path], stdout=subprocess.PIPE, text=True
+    )
+    for line in runner.stdout:
+        if line.endswith("up\n"):
+            break
+    runner.send_signal(number)
+    rest, _ = runner.communicate(timeout=30)
+    assert "Traceback" not in rest
+    assert runner.returncode == -number
+    assert ended(tmp_path, "child", "daemon")
 
 
 def test_a_job_too_large_for_the_limit_is_refused_before_anything_starts(run, tmp_path):
@@ -227,19 +270,60 @@ def test_a_job_too_large_for_the_limit_is_refused_before_anything_starts(run, tm
 
 
 def test_options_that_cannot_be_read_are_usage_errors():
-    assert parse_kills(["south/1@2.5"]) == (Kill(cluster="south", index=1, seconds=2.5),)
-    with pytest.raises(UsageError) as caught:
-        parse_kills(["south@1"])
-    assert str(caught.value) == (
-        "error[HF453] cannot read --kill south@1\n"
-        "  --> --kill\n"
-        "  got south@1, expected CLUSTER/INDEX@SECONDS, such as shanghai/0@5\n"
-        "  hint: write --kill CLUSTER/INDEX@SECONDS"
+    pods = [("north", 0), ("south", 0), ("south", 1)]
+    assert parse_kills(["south/1@2.5", "north/0@5s"], pods) == (
+        Kill(cluster="south", index=1, seconds=2.5),
+        Kill(cluster="north", index=0, seconds=5.0),
     )
-    with pytest.raises(UsageError):
-        parse_delays(["north-west=5ms"], ["north", "south"])
+    for wrong in ("south@1", "nowhere/0@5s", "north/1@5", "north/0@-5", "north/0@soon"):
+        with pytest.raises(UsageError) as caught:
+            parse_kills([wrong], pods)
+        assert str(caught.value) == (
+            f"error[HF453] cannot use --kill {wrong}\n"
+            "  --> --kill\n"
+            f"  got {wrong}, expected CLUSTER/INDEX@SECONDS with a pod of the bundle (north/0, south/0, south/1)\n"
+            "  hint: write --kill north/0@5"
+        )
     (delay,) = parse_delays(["a-b-c=5ms"], ["a-b", "c"])
     assert delay.clusters == {"a-b", "c"} and delay.one_way_seconds == 0.005
+    for wrong in ("nonsense", "north-west=5ms", "north-south=5", "north-south=-5ms", "north-north=5ms", "=5ms"):
+        with pytest.raises(UsageError) as caught:
+            parse_delays([wrong], ["north", "south"])
+        assert str(caught.value) == (
+            f"error[HF453] cannot use --delay {wrong}\n"
+            "  --> --delay\n"
+            f"  got {wrong}, expected A-B=25ms, each pair once, with clusters of the bundle (north, south)\n"
+            "  hint: write --delay north-south=25ms"
+        )
+    with pytest.raises(UsageError):
+        parse_delays(["north-south=5ms", "south-north=7ms"], ["north", "south"])
+
+
+def test_a_folder_without_the_script_is_refused_before_anything_starts(run, tmp_path):
+    launch = ["sh", "/hyperflow/launch/launch.sh", "train.py", "--steps", "20"]
+    with pytest.raises(InputError) as caught:
+        run(read_local_bundle(documents(hyperjob(launch))))
+    assert str(caught.value) == (
+        f"error[HF454] train.py is not in {tmp_path}\n"
+        "  --> --workdir\n"
+        f"  got {tmp_path}, expected the folder that holds train.py\n"
+        "  hint: commands start in --workdir DIR, which stands for the working folder of the image"
+    )
+    with pytest.raises(InputError, match=rf"HF454\] {tmp_path}/none is no folder"):
+        run(read_local_bundle(documents(hyperjob(launch))), work_dir=tmp_path / "none")
+
+
+def test_a_run_folder_that_cannot_be_made_is_refused(tmp_path):
+    (tmp_path / "file").write_text("x")
+    options = RunOptions(work_dir=tmp_path)
+    with pytest.raises(InputError) as caught:
+        run_bundle(read_local_bundle(documents(hyperjob(["true"]))), options, tmp_path / "file" / "run", print)
+    assert str(caught.value) == (
+        f"error[HF454] logs cannot be written to {tmp_path}/file/run: Not a directory\n"
+        "  --> --run-dir\n"
+        f"  got {tmp_path}/file/run, expected a folder that can be made or written to\n"
+        "  hint: give another one with --run-dir"
+    )
 
 
 def test_the_proxy_holds_bytes_back_both_ways_and_loses_none():
