@@ -6,6 +6,11 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# a law holds on a slow machine too: neither one example nor the making of them is timed
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared"
