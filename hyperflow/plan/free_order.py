@@ -89,13 +89,12 @@ def search_free(numbers: Numbers, graph: Graph, budget: Budget) -> FreeSearch:
     try:
         top = largest_period(numbers)
         low = _least_reach(state, top)
-        if low is None:
+        nothing = np.zeros(len(numbers.places))
+        state.least_way = float(cheapest_ways(numbers, graph, Toll(node=nothing, strain=nothing))[0][0, 0])
+        if low is None or np.isinf(state.least_way):  # too few layers can be held, or no links lead through the places
             state.bound = float("inf")
             return state
         state.bound = state.weight * low
-        if not state.bottleneck:
-            nothing = np.zeros(len(numbers.places))
-            state.least_way = float(cheapest_ways(numbers, graph, Toll(node=nothing, strain=nothing))[0][0, 0])
         _leave_open(state, low, top, 0.0, () if state.bottleneck else first_prices(numbers))
         while state.open:
             state.bound = min(interval.bound for interval in state.open)

@@ -88,7 +88,7 @@ def cheapest_ways(numbers: Numbers, graph: Graph, toll: Toll) -> tuple[Floats, .
     price = 2 * np.minimum(toll.strain[:, None], toll.strain) + numbers.cut_weight
     for count in range(numbers.num_stages - 1, -1, -1):
         starts = _starting(numbers, graph, toll, count, ways[-1])
-        ways.append(_joined(starts, cuts_at(numbers, count) * price if count else None))
+        ways.append(_joined(starts, _paid(numbers, count, price) if count else None))
     return tuple(reversed(ways))
 
 
@@ -97,7 +97,7 @@ def loose_ways(numbers: Numbers, graph: Graph, toll: Toll, ways: tuple[Floats, .
     loose = [ways[0]]
     for count in range(1, numbers.num_stages):
         starts = _starting(numbers, graph, toll, count, ways[count + 1])
-        loose.append(_joined(starts, cuts_at(numbers, count) * numbers.cut_weight))
+        loose.append(_joined(starts, _paid(numbers, count, np.full((1, 1), numbers.cut_weight))))
     return (*loose, ways[-1])
 
 
@@ -110,10 +110,16 @@ def best_way(numbers: Numbers, graph: Graph, toll: Toll, ways: tuple[Floats, ...
         following = graph.levels[count].onward[:, column]
         costs = toll.node + ends_at(numbers, count) + ways[count + 1][every, following]
         if order:
-            costs = costs + (cuts_at(numbers, count) * price)[:, order[-1]]
+            costs = costs + _paid(numbers, count, price)[:, order[-1]]
         order.append(int(np.argmin(costs)))
         column = int(following[order[-1]])
     return order
+
+
+def _paid(numbers: Numbers, count: int, price: Floats) -> Floats:
+    """The cuts at their price; an absent link stays infinite where cuts cost nothing."""
+    cuts = cuts_at(numbers, count)
+    return np.multiply(cuts, price, out=np.full_like(cuts, np.inf), where=np.isfinite(cuts))
 
 
 def cuts_at(numbers: Numbers, count: int) -> Floats:

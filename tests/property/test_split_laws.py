@@ -172,3 +172,18 @@ def test_an_empty_stage_before_a_dear_cut_is_found():
         min_layers=0,
     )
     assert search_exact(problem).objective_seconds == pytest.approx(12.0)
+
+
+@given(seed=st.integers(0, 10**6))
+@LAWS
+def test_where_links_are_few_the_answer_or_its_absence_equals_exhaustive_search(seed):
+    """A free order without a way through all places was once searched for ever."""
+    r = random.Random(seed)
+    problem = cases.random_problem(seed)
+    pairs = {
+        (a.name, b.name): r.uniform(0, 0.5) for a, b in itertools.permutations(problem.places, 2) if r.random() < 0.4
+    }
+    sparse = dataclasses.replace(problem, order=None, cuts=dataclasses.replace(problem.cuts, by_pair=pairs))
+    best, answer = cases.exhaustive(sparse), search_exact(sparse)
+    assert answer.proven and (answer.split is None) == (best is None)
+    assert answer.objective_seconds == pytest.approx(float("inf") if best is None else best, rel=1e-9)
