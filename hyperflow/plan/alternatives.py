@@ -16,6 +16,8 @@ from hyperflow.units import format_gib
 
 SINGLE_WORK = 3_000_000
 MOST_NEIGHBOURS = 4
+MOVE = "one layer from "
+"""How the name of a row begins that moves one layer between clusters."""
 WORTH_SAYING = 0.01
 SINGLE_SECONDS = 20.0
 
@@ -90,7 +92,7 @@ def _neighbours(best: Candidate) -> list[tuple[str, Split]]:
             layers[giver] -= 1
             layers[taker] += 1
             if layers[giver] >= 1:
-                name = f"one layer from {sites[best.split.order[giver]].name} to {sites[best.split.order[taker]].name}"
+                name = f"{MOVE}{sites[best.split.order[giver]].name} to {sites[best.split.order[taker]].name}"
                 found.append((name, replace(best.split, layers=tuple(layers))))
     return found
 

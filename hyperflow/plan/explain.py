@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from hyperflow.ir.plan import Alternative, Plan, Stage
+from hyperflow.plan.alternatives import MOVE
 from hyperflow.plan.choose import ORDER_GAIN
-from hyperflow.units import format_bytes, format_seconds
+from hyperflow.units import format_gib, format_seconds
 
 TIGHT_MEMORY = 0.9
 
@@ -19,7 +20,8 @@ def explain_plan(
     what was preferred.
     """
     lines = [_clusters(plan), *_pace(plan), *_warmup(plan, standard_seconds), *_memory(plan.stages)]
-    lines += [_compared(plan, alternative) for alternative in plan.alternatives if alternative.step_seconds is not None]
+    lines += [*_one_layer(plan), *_others(plan)]
+    lines += [_not_possible(plan, a) for a in plan.alternatives if a.step_seconds is not None and not a.feasible]
     lines += [f"{a.name} is out: {a.reason}" for a in plan.alternatives if a.step_seconds is None]
     lines += [f"{count} devices of {name} are left over" for name, count in plan.devices_left_over]
     lines.append(_proof(plan, considered, by, keeps_order, prefer))
@@ -67,20 +69,41 @@ def _warmup(plan: Plan, standard_seconds: float) -> list[str]:
 
 def _memory(stages: Sequence[Stage]) -> list[str]:
     tight = [s for s in stages if s.memory_limit_bytes and s.memory_bytes > TIGHT_MEMORY * s.memory_limit_bytes]
+    if not tight:
+        return []
+    worst = max(tight, key=lambda s: (s.memory_bytes / s.memory_limit_bytes, -s.index))
+    others = f", and over {TIGHT_MEMORY:.0%} is used on {len(tight) - 1} more" if len(tight) > 1 else ""
     return [
-        f"memory binds stage {stage.index} on {stage.cluster}: {format_bytes(stage.memory_bytes)} of "
-        f"{format_bytes(stage.memory_limit_bytes)}"
-        for stage in tight
+        f"memory binds stage {worst.index} on {worst.cluster}: {format_gib(worst.memory_bytes)} of "
+        f"{format_gib(worst.memory_limit_bytes)}{others}"
     ]
 
 
-def _compared(plan: Plan, other: Alternative) -> str:
-    step = other.step_seconds or 0.0
-    ratio = step / plan.step_seconds
-    much = f"{format_seconds(step)}, {ratio:.2f} times the chosen step"
-    if not other.feasible:
-        return f"{other.name}: {much}, and not possible: {other.reason}"
-    return f"{other.name}: {much}"
+def _one_layer(plan: Plan) -> list[str]:
+    """What the cheapest move of one layer between clusters would cost."""
+    moves = [a for a in _possible(plan) if a.name.startswith(MOVE)]
+    if not moves:
+        return []
+    least = min(moves, key=lambda a: a.step_seconds or 0.0)
+    more = (least.step_seconds or 0.0) - plan.step_seconds
+    costs = f"costs {format_seconds(more)} a step" if more >= 0 else f"saves {format_seconds(-more)} a step"
+    return [f"{least.name} {costs}{', the least of such moves' if len(moves) > 1 else ''}"]
+
+
+def _others(plan: Plan) -> list[str]:
+    """The other shapes by how their step compares, in one sentence."""
+    rows = [a for a in _possible(plan) if not a.name.startswith(MOVE)]
+    compared = [f"{a.name} {(a.step_seconds or 0.0) / plan.step_seconds:.2f}" for a in rows]
+    return [f"the others take, in times the chosen step: {'; '.join(compared)}"] if compared else []
+
+
+def _possible(plan: Plan) -> list[Alternative]:
+    return [a for a in plan.alternatives if a.feasible and a.step_seconds is not None]
+
+
+def _not_possible(plan: Plan, other: Alternative) -> str:
+    ratio = (other.step_seconds or 0.0) / plan.step_seconds
+    return f"{other.name} would take {ratio:.2f} times the chosen step and is not possible: {other.reason}"
 
 
 def _proof(plan: Plan, considered: int, by: str, keeps_order: bool, prefer: str) -> str:

@@ -7,12 +7,14 @@ import pytest
 
 from hyperflow.errors import InfeasibleError, InputError
 from hyperflow.ir.timeline import StageTimes
+from hyperflow.plan.explain import explain_plan
 from hyperflow.plan.make_plan import make_plan
 from hyperflow.plan.search import search_ranked
 from hyperflow.simulate.closed_forms import one_f_one_b_makespan
 from hyperflow.simulate.looped import one_f_one_b
 from hyperflow.simulate.timeline import simulate
 from hyperflow.spec.launch import MegatronLaunch
+from hyperflow.units import GIB
 from tests.plan_jobs import cluster, decoder, link, resolved, seventy, two_cities
 
 
@@ -361,3 +363,21 @@ def test_an_order_too_long_for_a_file_is_not_planned_and_the_gain_is_told():
     )
     assert finding.hint == "a larger micro-batch makes fewer of them; a lower round trip also helps"
     assert [f for f in make_plan(two_cities()).findings if f.code == "HF215"] == []
+
+
+def test_the_reasons_say_once_what_one_layer_costs_and_how_the_others_compare():
+    plan = make_plan(two_cities())
+    step = {a.name: a.step_seconds for a in plan.alternatives}
+    more = min(seconds for name, seconds in step.items() if name.startswith("one layer from ")) - plan.step_seconds
+    others = "; ".join(f"{n} {s / plan.step_seconds:.2f}" for n, s in step.items() if not n.startswith("one layer"))
+    assert f"one layer from beijing to shanghai costs {more * 1e3:.2f} ms a step, the least of such moves" in plan.why
+    assert f"the others take, in times the chosen step: {others}" in plan.why
+
+
+def test_memory_that_binds_is_named_where_it_binds_most():
+    plan = make_plan(two_cities())
+    used = zip(plan.stages, (75, 79), strict=True)
+    full = [dataclasses.replace(s, memory_bytes=b * GIB, memory_limit_bytes=80 * GIB) for s, b in used]
+    tight = dataclasses.replace(plan, stages=tuple(full))
+    why = explain_plan(tight, standard_seconds=1.0, considered=1, by="solver", keeps_order=False)
+    assert "memory binds stage 1 on shanghai: 79.0 GiB of 80.0 GiB, and over 90% is used on 1 more" in why
