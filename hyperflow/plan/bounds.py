@@ -77,7 +77,7 @@ def bound_choice(pricer: Pricer, choice: Choice, stage_counts: list[int], fill: 
     work = fluid.weight + fluid.ends
     steady = (fluid.settings.microbatches - fill) * work / rates * (1 - 1e-9)
     least = fluid.once_seconds + fill * work * float(fluid.slots[0])
-    bounds: list[float] = (least + steady).tolist()
+    bounds: list[float] = (least + steady + 2 * fill * _least_cuts(pricer, fluid, len(steady))).tolist()
     return [
         Bounded(bound_seconds=bounds[stages - 1], fluid=fluid, stages=stages)
         for stages in stage_counts
@@ -111,7 +111,7 @@ def sharpen(pricer: Pricer, bounded: Bounded, fill: float = 1.0) -> Bounded | No
     beyond = fill * work * float(slots[0]) + steady * float(periods[-1])
     paid = np.where(np.isinf(filling), np.inf, fill * filling)
     bound = min(float(np.min(paid + steady * periods[:-1])), beyond) * (1 - 1e-9)
-    bound += fluid.once_seconds + 2 * fill * _least_cuts(pricer, fluid, stages)
+    bound += fluid.once_seconds + 2 * fill * float(_least_cuts(pricer, fluid, stages)[-1])
     return replace(bounded, bound_seconds=max(bound, bounded.bound_seconds))
 
 
@@ -145,14 +145,14 @@ def _most_layers(fluid: Fluid, quickest: Floats, period: float) -> float:
     return float(total + min(head, first))
 
 
-def _least_cuts(pricer: Pricer, fluid: Fluid, stages: int) -> float:
-    """One-way seconds of the cuts between sites that so many stages need at least: the shortest ones, none twice."""
+def _least_cuts(pricer: Pricer, fluid: Fluid, most: int) -> Floats:
+    """One-way seconds of the cuts between sites that 1 to `most` stages need at least: the shortest, none twice."""
     copies = np.sort(np.array(fluid.choice.copies))[::-1]
-    needed = int(np.searchsorted(np.cumsum(copies), stages)) + 1
-    if needed < 2:
-        return 0.0
-    hops = pricer.shortest_hops(fluid.settings, fluid.choice.sites)
-    return sum(hops[: needed - 1]) * (1 - 1e-9)
+    needed = np.searchsorted(np.cumsum(copies), np.arange(1, most + 1))
+    if needed[-1] == 0:
+        return np.zeros(most)
+    hops = np.array([0.0, *pricer.shortest_hops(fluid.settings, fluid.choice.sites)])
+    return np.cumsum(hops)[np.minimum(needed, len(hops) - 1)] * (1 - 1e-9)
 
 
 def _memory_caps(pricer: Pricer, fluid: Fluid, stages: int) -> Floats:

@@ -70,8 +70,8 @@ class Pricer:
     _costs: dict[_Key, DeviceCosts] = field(default_factory=dict[_Key, DeviceCosts])
     _summaries: dict[tuple[_Key, int], Summary] = field(default_factory=dict[tuple[_Key, int], Summary])
     _tables: dict[tuple[_Key, int], LayerTable] = field(default_factory=dict[tuple[_Key, int], LayerTable])
-    _hops: dict[tuple[Degrees, int, tuple[str, ...]], tuple[float, ...]] = field(
-        default_factory=dict[tuple[Degrees, int, tuple[str, ...]], tuple[float, ...]]
+    _hops: dict[tuple[float, Degrees | None, tuple[str, ...]], tuple[float, ...]] = field(
+        default_factory=dict[tuple[float, Degrees | None, tuple[str, ...]], tuple[float, ...]]
     )
     _held: dict[tuple[str, int, int, int], tuple[float, ...]] = field(
         default_factory=dict[tuple[str, int, int, int], tuple[float, ...]]
@@ -237,7 +237,9 @@ class Pricer:
 
     def shortest_hops(self, settings: CostSettings, sites: Sequence[Site]) -> tuple[float, ...]:
         """One-way seconds between every two sites that may be neighbours, shortest first."""
-        key = (settings.degrees, settings.micro_batch_size, tuple(site.name for site in sites))
+        size = crossing_bytes(self.costs(sites[0], settings))
+        apart = len({site.cluster for site in sites}) == len(sites)  # then the bytes alone decide
+        key = (size, None if apart else settings.degrees, tuple(site.name for site in sites))
         if key not in self._hops:
             both = (
                 (self.hop_seconds(settings, a, b), self.hop_seconds(settings, b, a)) for a, b in combinations(sites, 2)
