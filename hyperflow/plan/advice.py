@@ -6,6 +6,7 @@ from hyperflow.plan.across import Across
 from hyperflow.plan.checks import span_of
 from hyperflow.plan.pricing import Pricer
 from hyperflow.plan.search import Candidate
+from hyperflow.plan.sites import unlinked_pairs
 from hyperflow.plan.warmup import can_be_handed_over
 from hyperflow.units import format_seconds
 
@@ -14,7 +15,7 @@ def advise(pricer: Pricer, candidate: Candidate, plan: Plan, across: Across | No
     """Give the findings on a chosen plan."""
     return [
         *_left_over(pricer, plan),
-        *_fits_whole(pricer, plan),
+        *(_cut_off(pricer, plan) or _fits_whole(pricer, plan)),
         *_slow_links(pricer, plan),
         *_warmup(pricer, candidate, plan),
         *_labels(pricer, plan),
@@ -47,6 +48,30 @@ def _fits_whole(pricer: Pricer, plan: Plan) -> list[Finding]:
             code="HF213", severity="note", message=f"fits whole in {name}: no split over clusters is needed", where=name
         )
     ]
+
+
+def _cut_off(pricer: Pricer, plan: Plan) -> list[Finding]:
+    """C4: a declared cluster that no link in use reaches is left out for that reason, not for its speed."""
+    if pricer.job.job.on.prefer != "fastest":
+        return []
+    declared = list(dict.fromkeys(site.cluster for site in pricer.sites))
+    apart = unlinked_pairs(pricer.job, pricer.job.fleet, declared)
+    findings: list[Finding] = []
+    for cluster in declared:
+        reasons = {a if b == cluster else b: reason for a, b, reason in apart if cluster in (a, b)}
+        if cluster not in plan.clusters and all(used in reasons for used in plan.clusters):
+            why = "; ".join(f"{used}: {reasons[used]}" for used in plan.clusters)
+            findings.append(
+                Finding(
+                    code="HF221",
+                    severity="warning",
+                    message=f"{cluster} is not used, since its stages could not be neighbours of those on {why}",
+                    where=f'cluster "{cluster}"',
+                    span=span_of(pricer.job, "on.max_rtt_ms", "on.links", "on"),
+                    hint=f'hf.link("{plan.clusters[0]}", "{cluster}", gbps=..., rtt_ms=...), or a larger max_rtt_ms',
+                )
+            )
+    return findings
 
 
 def _slow_links(pricer: Pricer, plan: Plan) -> list[Finding]:

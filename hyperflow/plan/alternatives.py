@@ -154,7 +154,10 @@ def _alone(singles: SingleClusters, cluster: str, known: dict[tuple[Site, ...], 
         gap = 1 - result.bound_seconds / result.best.step_seconds
         doubt = f"; perhaps {gap:.0%} quicker, the search was cut off" if result.stopped and gap >= WORTH_SAYING else ""
         return describe(alone, best, name, f"tp{degrees.tp} pp{degrees.pp} dp{degrees.dp}{doubt}")
-    reason = "too few devices for the degrees" if not result.considered else "no split fits its memory"
+    if not any(site.has_data for site in alone.sites):
+        reason = "it does not hold the data, which the first stage reads"
+    else:
+        reason = "too few devices for the degrees" if not result.considered else "no split fits its memory"
     return Alternative(
         name=name, clusters=(cluster,), layers=(), step_seconds=None, idle_fraction=None, feasible=False, reason=reason
     )

@@ -165,4 +165,5 @@ def follow_policy(pricer: Pricer, chosen: Chosen, name: str, policy: Policy) -> 
     ]
     layers = ask_policy(pricer.job, name, policy, stages)
     split = Split(order=best.split.order, layers=layers)
-    return replace(chosen, candidate=price_candidate(pricer, best.bounded, best.problem, split), proven=False)
+    candidate = price_candidate(pricer, best.bounded, best.problem, split)
+    return replace(chosen, candidate=candidate, proven=False, reordered=None, fastest=None)

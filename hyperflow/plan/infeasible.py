@@ -79,6 +79,8 @@ def explain_infeasible(pricer: Pricer) -> list[Finding]:
     ]
     if all(rules):
         return [*findings, *rules[0]]
+    if findings and min(share for share, _, _ in _thin_choices(pricer)) <= 1:
+        return findings  # memory is not what is short: the clusters would hold the job if they were linked
     return [*findings, _no_memory(pricer)]
 
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from hyperflow.ir.plan import Alternative, ConstraintPrice, Plan
 from hyperflow.units import format_bytes, format_gib, format_seconds
 
-BY_HAND = "given by hand"
-"""The solver's name in a plan whose layers the user gave."""
+GIVEN = "given by "
+"""How the solver's name begins in a plan whose layers the user or a policy gave."""
 
 
 def plan_lines(plan: Plan) -> list[str]:
@@ -41,8 +41,8 @@ def idle_by_cluster(plan: Plan) -> dict[str, float]:
 def proof(plan: Plan) -> str:
     """Say who made the split and how sure it is that none is better."""
     optimal = plan.optimal
-    if optimal.solver == BY_HAND:
-        return "layers given by hand"
+    if optimal.solver.startswith(GIVEN):
+        return f"layers {optimal.solver}"
     sure = "proven optimal" if optimal.proven else f"best found, within {optimal.gap:.1%} of the bound"
     return f"{optimal.solver}, {sure}"
 

@@ -14,6 +14,7 @@ from hyperflow.simulate.closed_forms import one_f_one_b_makespan
 from hyperflow.simulate.looped import one_f_one_b
 from hyperflow.simulate.timeline import simulate
 from hyperflow.spec.launch import MegatronLaunch
+from hyperflow.spec.training_job import Data
 from hyperflow.units import GIB
 from tests.plan_jobs import cluster, decoder, link, resolved, seventy, two_cities
 
@@ -381,3 +382,33 @@ def test_memory_that_binds_is_named_where_it_binds_most():
     tight = dataclasses.replace(plan, stages=tuple(full))
     why = explain_plan(tight, standard_seconds=1.0, considered=1, by="solver", keeps_order=False)
     assert "memory binds stage 1 on shanghai: 79.0 GiB of 80.0 GiB, and over 90% is used on 1 more" in why
+
+
+def test_c4_a_cluster_that_the_round_trip_cuts_off_is_named_with_both_numbers():
+    clusters = [cluster("a", "H100", 8), cluster("b", "A100", 8)]
+    job = resolved(clusters, [link("a", "b", rtt_ms=10)], decoder(80), parallel={"pp": "auto"}, on={"max_rtt_ms": 5})
+    finding = next(f for f in make_plan(job).findings if f.code == "HF221")
+    assert (finding.severity, finding.message) == (
+        "warning",
+        "b is not used, since its stages could not be neighbours of those on a: round trip 10 ms, max_rtt_ms=5",
+    )
+    assert finding.hint == 'hf.link("a", "b", gbps=..., rtt_ms=...), or a larger max_rtt_ms'
+
+
+def test_f3_a_cluster_alone_without_the_data_is_out_for_the_data():
+    clusters = [cluster("a", "H100", 8), cluster("b", "H100", 8)]
+    data = Data(path="pvc://d", at=("a",))
+    plan = make_plan(resolved(clusters, [link("a", "b")], decoder(8), data=data))
+    assert alternative(plan, "b alone").reason == "it does not hold the data, which the first stage reads"
+
+
+def test_clusters_without_a_link_are_refused_for_the_link_alone_where_memory_is_not_short():
+    clusters = [cluster("a", "H100", 1), cluster("b", "H100", 1)]
+    with pytest.raises(InfeasibleError) as caught:
+        make_plan(resolved(clusters, [], decoder(8), parallel={"pp": 2}))
+    assert [f.code for f in caught.value.findings] == ["HF208"]
+
+
+def test_a_policy_is_not_set_beside_an_order_that_it_would_not_split_so():
+    plan = make_plan(two_cities(policy="even"))
+    assert [a.name for a in plan.alternatives if a.name.startswith("order ")] == []
