@@ -21,14 +21,14 @@ class Remainder:
     graph: Graph
     reach: tuple[Ints, ...]
     priced: tuple[Priced, ...]
-    best: Priced | None
-    loose: tuple[Floats, ...]
+    loose: tuple[tuple[Floats, ...], ...]
 
     def after(self, count: int, columns: Ints, place: Ints | int, left: Ints) -> Floats:
         """Bound what is added before a stage on `place`, the last of `count` stages, with `left` layers to place."""
-        if self.best is None:
-            return np.full(len(columns), -np.inf)
-        return self.loose[count][place, columns] + self.best.prices.layers[left]
+        least = np.full(len(columns), -np.inf)
+        for priced, loose in zip(self.priced, self.loose, strict=True):
+            np.maximum(least, loose[count][place, columns] + priced.prices.layers[left], out=least)
+        return least
 
     def through(self, count: int, columns: Ints, place: int, left: Ints, taken: Floats) -> Floats:
         """Bound what a stage on `place`, which makes them `count`, and all before it add.
@@ -44,12 +44,9 @@ class Remainder:
 
 def make_remainder(numbers: Numbers, graph: Graph, limit: float, priced: tuple[Priced, ...]) -> Remainder:
     """Build the bounds for splits whose period is at most `limit`, for which the prices must have been made."""
-    best = max(priced, key=lambda one: one.bound, default=None)
-    loose = () if best is None else best.ways
-    if best is not None and numbers.links:
-        loose = loose_ways(numbers, graph, best.toll, best.ways)
+    loose = tuple(loose_ways(numbers, graph, p.toll, p.ways) if numbers.links else p.ways for p in priced)
     reach = find_reach(numbers, graph, limit)
-    return Remainder(numbers=numbers, graph=graph, reach=reach, priced=priced, best=best, loose=loose)
+    return Remainder(numbers=numbers, graph=graph, reach=reach, priced=priced, loose=loose)
 
 
 def find_reach(numbers: Numbers, graph: Graph, limit: float) -> tuple[Ints, ...]:
