@@ -9,7 +9,7 @@ from hyperflow.plan.build_plan import build_stages, idle_by_cluster, mean_idle, 
 from hyperflow.plan.choose import Scheduled
 from hyperflow.plan.pricing import Pricer
 from hyperflow.plan.problem import Split
-from hyperflow.plan.search import Candidate, SearchResult, price_candidate, search_ranked
+from hyperflow.plan.search import Candidate, SearchResult, price_candidate, search_ranked, step_price
 from hyperflow.plan.single_clusters import SingleClusters, kind_of
 from hyperflow.plan.sites import Site
 from hyperflow.units import format_gib
@@ -43,7 +43,10 @@ def list_alternatives(
     moved = sorted(found[1:], key=lambda other: (not other.feasible, other.step_seconds or 0.0, other.name))
     found = [*found[:1], *moved[:MOST_NEIGHBOURS]]
     if fastest is not None:
-        found.append(describe(pricer, fastest, "fastest", f"what prefer={pricer.job.job.on.prefer} gives up"))
+        reason = f"what prefer={pricer.job.job.on.prefer} gives up"
+        if pricer.job.job.on.prefer == "cheapest":
+            reason += f", at {step_price(fastest) / step_price(best):.2f} times the price"
+        found.append(describe(pricer, fastest, "fastest", reason))
     if reordered is not None:
         reason = "another order of clusters; declare them so to take it"
         names = list(dict.fromkeys(reordered.bounded.choice.sites[place].name for place in reordered.split.order))

@@ -115,11 +115,13 @@ def _proof(plan: Plan, considered: int, by: str, keeps_order: bool, prefer: str)
     if keeps_order:
         of += f" in the declared order of clusters, which another must beat by {ORDER_GAIN:.0%}"
     if prefer == "cheapest":
-        return (
+        hours = plan.step_seconds * plan.degrees.devices_per_stage * len(plan.stages) / 3600
+        sure = (
             f"proven cheapest {of}"
             if optimal.proven
             else f"cheapest found {of}, its price within {optimal.gap:.1%} of the bound"
         )
+        return f"{sure}: {hours:.3g} device-hours a step, weighed by the fleet's prices where it states them"
     if prefer != "fastest":
         of += f" on the first clusters by prefer={prefer} that can run the job"
     if optimal.proven:

@@ -179,6 +179,11 @@ def _least_price(bounded: Bounded, *, uses_all: bool) -> float:
 def _value(pricer: Pricer, candidate: Candidate) -> float:
     if pricer.job.job.on.prefer != "cheapest":
         return candidate.step_seconds
+    return step_price(candidate)
+
+
+def step_price(candidate: Candidate) -> float:
+    """Price of a step: its seconds times the hourly prices of all devices."""
     sites, devices = candidate.bounded.choice.sites, candidate.bounded.choice.degrees.devices_per_stage
     return candidate.step_seconds * devices * sum(hourly_price(sites[place]) for place in candidate.split.order)
 

@@ -191,8 +191,11 @@ def test_c6_cheapest_takes_the_cheaper_devices_and_shows_the_fastest():
     assert plan.clusters == ("cheap",)
     fastest = next(a for a in plan.alternatives if a.name == "fastest")
     assert fastest.step_seconds < plan.step_seconds
-    assert fastest.reason == "what prefer=cheapest gives up"
+    hourly = {"dear": 12.0, "cheap": 2.0}
+    price = fastest.step_seconds * sum(hourly[s.cluster] for s in fastest.stages) / (plan.step_seconds * 2.0)
+    assert fastest.reason == f"what prefer=cheapest gives up, at {price:.2f} times the price"
     assert plan.optimal.proven and plan.why[-1].startswith("proven cheapest of ")
+    assert f": {plan.step_seconds * 8 / 3600:.3g} device-hours a step" in plan.why[-1]
 
 
 def twins(gbps, **parallel):
