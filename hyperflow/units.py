@@ -62,14 +62,16 @@ def gigabits_per_second(gbps: float) -> BytesPerSecond:
 def format_seconds(seconds: float) -> str:
     """Print a time with the unit that keeps it readable.
 
-    >>> format_seconds(1.122), format_seconds(0.0056)
-    ('1.12 s', '5.60 ms')
+    >>> format_seconds(1.122), format_seconds(0.0056), format_seconds(3e-9), format_seconds(0)
+    ('1.12 s', '5.60 ms', '3.0 ns', '0 s')
     """
     if seconds >= 1:
         return f"{seconds:.2f} s"
     if seconds >= 1e-3:
         return f"{seconds * 1e3:.2f} ms"
-    return f"{seconds * 1e6:.1f} us"
+    if seconds >= 1e-6:
+        return f"{seconds * 1e6:.1f} us"
+    return f"{seconds * 1e9:.1f} ns" if seconds else "0 s"
 
 
 def format_duration(seconds: float) -> str:

@@ -1,12 +1,12 @@
 """The verb `run-local`: a compiled bundle as processes on this machine."""
 
 import argparse
-import math
 import os
 import sys
 import threading
 from pathlib import Path
 
+from hyperflow.cli.number_of_seconds import number_of_seconds
 from hyperflow.cli.output import print_json, print_table
 from hyperflow.report.dump import tree_of
 from hyperflow.run_local.bundle_folder import read_bundle_folder
@@ -26,11 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--delay", action="append", default=[], metavar="A-B=25ms", help="one-way delay between two clusters"
     )
     parser.add_argument(
-        "--start-spread", type=_seconds, default=0.0, metavar="SECONDS", help="start pods at random times"
+        "--start-spread", type=number_of_seconds, default=0.0, metavar="SECONDS", help="start pods at random times"
     )
     parser.add_argument("--seed", type=int, default=0, help="order and times of the start")
     parser.add_argument(
-        "--timeout", type=_seconds, default=3600.0, metavar="SECONDS", help="end the run after this time"
+        "--timeout", type=number_of_seconds, default=3600.0, metavar="SECONDS", help="end the run after this time"
     )
     cores = os.cpu_count() or 1
     parser.add_argument("--max-processes", type=int, default=max(16, 4 * cores), help="refuse larger jobs")
@@ -64,17 +64,6 @@ def run(args: argparse.Namespace) -> int:
     result = run_bundle(bundle, options, root, say)
     _print(result, args.format, root / "logs")
     return 0 if result.state == "COMPLETED" else 5
-
-
-def _seconds(value: str) -> float:
-    """Read a number of seconds; for argparse."""
-    try:
-        number = float(value)
-    except ValueError:
-        number = math.nan
-    if not 0 <= number < math.inf:
-        raise argparse.ArgumentTypeError(f"{value!r} is no number of seconds such as 30")
-    return number
 
 
 def _print(result: RunResult, form: str, logs: Path) -> None:

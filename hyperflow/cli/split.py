@@ -2,10 +2,11 @@
 
 import argparse
 
+from hyperflow.cli.number_of_seconds import number_of_seconds
 from hyperflow.cli.output import print_findings, print_json, print_table
-from hyperflow.errors import Finding
+from hyperflow.errors import Finding, InputError
 from hyperflow.inventory.documents import read_documents
-from hyperflow.plan.conflicts import find_conflicts, find_mend
+from hyperflow.plan.conflicts import fewer_stages, find_conflicts, find_mend
 from hyperflow.plan.problem_json import read_problem
 from hyperflow.plan.split import Solved, solve_split
 from hyperflow.plan.symmetry import Merged, merge_equal_places
@@ -15,14 +16,20 @@ from hyperflow.units import format_bytes, format_seconds
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the problem and the time limit."""
     parser.add_argument(
-        "problem", metavar="PROBLEM.json", help="microbatches, stages, layer_seconds (see docs/planner.md)"
+        "problem",
+        metavar="PROBLEM.json",
+        help="microbatches, stages, layer_seconds and more: docs/planner.md, The problem file, has every key and an "
+        "example; - reads standard input",
     )
-    parser.add_argument("--seconds", type=float, default=30.0, help="time limit of the search (default 30)")
+    parser.add_argument("--seconds", type=number_of_seconds, default=30.0, help="time limit of the search (default 30)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Solve the problem of the file; 3 when no split exists."""
     documents = read_documents(args.problem)
+    if len(documents) > 1:
+        message, got = "a file holds one problem", f"{len(documents)} documents"
+        raise InputError(Finding(code="HF200", message=message, where=args.problem, got=got, expected="one"))
     problem, findings = read_problem(documents[0].value if documents else None, args.problem)
     merged = merge_equal_places(problem)
     solved = solve_split(merged.problem, seconds=args.seconds)
@@ -61,12 +68,12 @@ def _print_split(merged: Merged, solved: Solved) -> None:
     names = merged.names(solved.split)
     rows: list[list[str]] = []
     for i, layers in enumerate(solved.split.layers):
-        limit = places[solved.split.order[i]].memory_bytes
+        place = places[solved.split.order[i]]
+        limit = place.memory_bytes if merged.problem.tables[place.device].state_bytes else None
         memory = f"{format_bytes(price.memory_bytes[i])} of {format_bytes(limit)}" if limit is not None else "-"
         busy = price.stage_seconds[i] / price.period_seconds if price.period_seconds else 0.0
-        device = places[solved.split.order[i]].device
         rows.append(
-            [str(i), names[i], device, str(layers), format_seconds(price.stage_seconds[i]), f"{busy:.0%}", memory]
+            [str(i), names[i], place.device, str(layers), format_seconds(price.stage_seconds[i]), f"{busy:.0%}", memory]
         )
     print_table(["#", "STAGE", "DEVICE", "LAYERS", "TIME", "BUSY", "MEMORY"], rows, right=(0, 3, 4, 5))
     proof = "proven optimal" if solved.proven else f"not proven: within {solved.gap:.2%} of the bound"
@@ -100,7 +107,7 @@ def _print_infeasible(args: argparse.Namespace, merged: Merged, solved: Solved, 
         conflicts, mend = (), None
     else:
         conflicts, mend = find_conflicts(merged.problem), find_mend(merged.problem)
-        hint = ""
+        hint = fewer_stages(merged.problem)
         if mend is not None:
             whole = format_bytes(mend.memory_bytes)
             hint = f"{format_bytes(mend.more_bytes)} more on {mend.place} ({whole} in all) would do"

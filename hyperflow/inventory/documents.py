@@ -63,8 +63,11 @@ class UnreadDocument:
 
 
 def read_text(path: str | Path) -> str:
-    """Read a UTF-8 file; raises InputError (HF101) when it is absent, unreadable or not text."""
+    """Read a UTF-8 file, or standard input for `-`; raises InputError (HF101) when it is absent or not text."""
     try:
+        if str(path) == "-":
+            with open(0, encoding="utf-8-sig", closefd=False) as stream:
+                return stream.read()
         return Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         reason = error.strerror or str(error)

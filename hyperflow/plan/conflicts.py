@@ -91,9 +91,25 @@ def _whole_model_bytes(problem: SplitProblem, index: int) -> float:
     return sum(table.state_bytes or ()) + held * sum(table.held_bytes or ()) + table.fixed_bytes + ends
 
 
+def fewer_stages(problem: SplitProblem) -> str:
+    """Say what would do where the stages need more layers than there are; empty where they do not."""
+    if problem.num_stages * problem.min_layers <= problem.num_layers:
+        return ""
+    most, least = problem.num_layers // problem.min_layers, problem.num_layers // problem.num_stages
+    smaller = f"lower min_layers to {least}" if least else "set min_layers to 0, so that stages may stay empty"
+    return f"take at most {most} of the stages, or {smaller}" if most else smaller
+
+
+def _layers(count: int) -> str:
+    return f"{count} layer" if count == 1 else f"{count} layers"
+
+
 def _described(problem: SplitProblem, kind: str, index: int) -> Conflict:
     if kind == "least":
-        text = f"each of {problem.num_stages} stages holds at least {problem.min_layers} layers"
+        each = f"each of {problem.num_stages} stages" if problem.num_stages > 1 else "the stage"
+        text = f"{each} holds at least {_layers(problem.min_layers)}"
+        if problem.num_stages * problem.min_layers > problem.num_layers:
+            text += f", and the model has {_layers(problem.num_layers)}"
         return Conflict(kind=kind, place="", text=text)
     if kind == "links":
         return Conflict(kind=kind, place="", text="neighbouring stages have a link")

@@ -3,7 +3,7 @@
 import math
 from typing import Any, cast
 
-from hyperflow.errors import Finding, InputError, nearest, raise_errors
+from hyperflow.errors import Finding, InputError, Severity, nearest, raise_errors
 from hyperflow.json_tree import is_mapping, is_sequence, mapping, sequence
 from hyperflow.plan.problem import Cuts, EndCost, LayerTable, Objective, Place, SplitProblem
 
@@ -11,7 +11,9 @@ KEYS = (
     "microbatches", "objective", "order", "stages", "layer_seconds", "layer_bytes", "boundary_seconds",
     "last_stage_seconds_per_microbatch", "min_layers", "name", "description",
 )  # fmt: skip
-LARGEST = 1e300
+LARGEST = 1e100
+LARGEST_WHOLE = 10**15
+"""Sums and products of numbers up to these stay far from the largest float."""
 OBJECTIVES = ("bottleneck", "1f1b", "1f1b-links")
 
 
@@ -19,11 +21,20 @@ def read_problem(document: object, where: str) -> tuple[SplitProblem, list[Findi
     """Turn the parsed JSON into a problem and notes; raises InputError (HF200) with every fault found."""
     reader = _Reader(where)
     if not is_mapping(document):
-        raise InputError(reader.fault("", "the problem must be a JSON object", got=type(document).__name__))
+        raise InputError(reader.fault("", "the problem must be a JSON object", got=_kind(document)))
     problem = reader.problem(document)
-    raise_errors(reader.findings)
+    findings = sorted(reader.findings, key=lambda finding: finding.code)  # what has no effect comes last
+    raise_errors(findings)
     assert problem is not None, "a reader without findings has read the problem"
-    return problem, reader.findings
+    return problem, findings
+
+
+def _shown(value: object) -> str:
+    return "nothing" if value is None else repr(value)[:40]
+
+
+def _kind(value: object) -> str:
+    return "nothing" if value is None else type(value).__name__
 
 
 class _Reader:
@@ -43,29 +54,39 @@ class _Reader:
         self.findings.append(finding)
         return finding
 
+    def idle(self, key: str, severity: Severity, message: str, hint: str) -> None:
+        """Tell of a value that changes nothing."""
+        where = f"{self.where}: {key}"
+        self.findings.append(Finding(code="HF239", severity=severity, message=message, where=where, hint=hint))
+
     def number(self, value: object, key: str, *, least: float = 0.0) -> float:
         """Read a finite number of at least `least`."""
-        good = isinstance(value, int | float) and not isinstance(value, bool) and -LARGEST < value < LARGEST
-        if good and math.isfinite(cast(float, value)) and cast(float, value) >= least:
-            return float(cast(float, value))
-        self.fault(
-            key, f"{key} must be a finite number", got=repr(value)[:40], expected=f"a number of at least {least:g}"
-        )
+        large = False
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            if least <= value <= LARGEST:
+                return float(value)
+            large = LARGEST < value < math.inf
+        message = f"{key} is too large" if large else f"{key} must be a finite number"
+        self.fault(key, message, got=_shown(value), expected=f"a number from {least:g} to {LARGEST:g}")
         return least
 
     def whole(self, value: object, key: str, *, least: int) -> int:
         """Read an integer of at least `least`."""
-        if isinstance(value, int) and not isinstance(value, bool) and value >= least:
+        if isinstance(value, int) and not isinstance(value, bool) and least <= value <= LARGEST_WHOLE:
             return value
+        large = isinstance(value, int) and value > LARGEST_WHOLE
         self.fault(
-            key, f"{key} must be a whole number", got=repr(value)[:40], expected=f"an integer of at least {least}"
+            key,
+            f"{key} is too large" if large else f"{key} must be a whole number",
+            got=_shown(value),
+            expected=f"an integer from {least} to {LARGEST_WHOLE}",
         )
         return least
 
     def numbers(self, value: object, key: str) -> tuple[float, ...]:
         """Read a list of finite numbers."""
         if not is_sequence(value):
-            self.fault(key, f"{key} must be a list of numbers", got=type(value).__name__, expected="a list")
+            self.fault(key, f"{key} must be a list of numbers", got=_kind(value), expected="a list")
             return ()
         return tuple(self.number(item, f"{key}[{i}]") for i, item in enumerate(value))
 
@@ -76,7 +97,7 @@ class _Reader:
         self.fault(
             key,
             f"{key} is unknown",
-            got=repr(value)[:40],
+            got=_shown(value),
             expected=" or ".join(allowed),
             hint=nearest(str(value), allowed),
         )
@@ -96,17 +117,11 @@ class _Reader:
         if not places or not seconds:
             return None
         num_layers = len(next(iter(seconds.values())))
-        layer_bytes = document.get("layer_bytes")
-        sizes = None if layer_bytes is None else self.numbers(layer_bytes, "layer_bytes")
-        if sizes is not None and len(sizes) != num_layers:
-            self.fault(
-                "layer_bytes",
-                "layer_bytes has another length than layer_seconds",
-                got=str(len(sizes)),
-                expected=str(num_layers),
-            )
+        sizes = self.layer_bytes(document.get("layer_bytes"), places, num_layers)
         cuts = self.cuts(document.get("boundary_seconds"), places, num_layers, free)
-        tails = self.tails(document.get("last_stage_seconds_per_microbatch", 0), seconds)
+        tails = self.tails(
+            document.get("last_stage_seconds_per_microbatch", 0), seconds, mapping(document.get("layer_seconds"))
+        )
         if any(finding.severity == "error" for finding in self.findings):
             return None
         bottleneck = objective == "bottleneck"
@@ -127,7 +142,7 @@ class _Reader:
     def places(self, value: object) -> tuple[Place, ...]:
         """Read the stages: a name each, none twice, a device and a memory size or null."""
         if not is_sequence(value) or not value:
-            self.fault("stages", "stages must be a list with at least one stage", got=repr(value)[:40])
+            self.fault("stages", "stages must be a list with at least one stage", got=_shown(value))
             return ()
         places: list[Place] = []
         for i, item in enumerate(value):
@@ -142,7 +157,7 @@ class _Reader:
                         hint=nearest(field, ("name", "device", "memory_bytes")),
                     )
             if not is_mapping(item) or not isinstance(name, str) or not isinstance(device, str):
-                self.fault(key, "a stage must be an object with a name and a device", got=repr(item)[:40])
+                self.fault(key, "a stage must be an object with a name and a device", got=_shown(item))
                 continue
             if name in (place.name for place in places):
                 self.fault(f"{key}.name", f'two stages are called "{name}"', hint="give each stage a name of its own")
@@ -154,28 +169,56 @@ class _Reader:
     def layer_seconds(self, value: object, places: tuple[Place, ...]) -> dict[str, tuple[float, ...]]:
         """Read the layer times of each device that a stage has, all of one length."""
         if not is_mapping(value):
-            self.fault(
-                "layer_seconds", "layer_seconds must give a list of seconds for each device", got=type(value).__name__
-            )
+            self.fault("layer_seconds", "layer_seconds must give a list of seconds for each device", got=_kind(value))
             return {}
         seconds: dict[str, tuple[float, ...]] = {}
-        for device in dict.fromkeys(place.device for place in places):
+        used = tuple(dict.fromkeys(place.device for place in places))
+        for device in used:
             if device not in value:
                 self.fault("layer_seconds", f'layer_seconds has no device "{device}"', hint=nearest(device, value))
                 continue
             seconds[device] = self.numbers(value[device], f"layer_seconds.{device}")
-        lengths = {len(times) for times in seconds.values()}
+        unused = {
+            device: self.numbers(value[device], f"layer_seconds.{device}") for device in value if device not in used
+        }
+        for device in unused if used else ():
+            self.idle(f"layer_seconds.{device}", "note", f'no stage has the device "{device}"', nearest(device, used))
+        lengths = {len(times) for times in (*seconds.values(), *unused.values())}
         if len(lengths) > 1 or lengths == {0}:
-            shown = ", ".join(f"{device} {len(times)}" for device, times in seconds.items())
+            shown = ", ".join(f"{device} {len(times)}" for device, times in (seconds | unused).items())
             self.fault("layer_seconds", "the lists of layer_seconds must be of one length, and not empty", got=shown)
             return {}
         return seconds
 
-    def tails(self, value: object, seconds: dict[str, tuple[float, ...]]) -> dict[str, float]:
-        """Read what the last stage costs per micro-batch: one number, or one by device."""
+    def layer_bytes(self, value: object, places: tuple[Place, ...], num_layers: int) -> tuple[float, ...] | None:
+        """Read the bytes of each layer; without them no memory can bind, which a stage that gives one is told."""
+        if value is None:
+            for i, place in enumerate(places):
+                if place.memory_bytes is not None:
+                    message = f"the memory of {place.name} limits nothing, since the problem has no layer_bytes"
+                    self.idle(f"stages[{i}].memory_bytes", "warning", message, "give layer_bytes, one number a layer")
+            return None
+        sizes = self.numbers(value, "layer_bytes")
+        if len(sizes) != num_layers:
+            self.fault(
+                "layer_bytes",
+                "layer_bytes has another length than layer_seconds",
+                got=str(len(sizes)),
+                expected=str(num_layers),
+            )
+        return sizes
+
+    def tails(self, value: object, seconds: dict[str, tuple[float, ...]], known: dict[str, Any]) -> dict[str, float]:
+        """Read what the last stage costs per micro-batch: one number, or one by device that layer_seconds knows."""
         key = "last_stage_seconds_per_microbatch"
         if is_mapping(value):
-            return {device: self.number(value.get(device, 0), f"{key}.{device}") for device in seconds}
+            for device in value:
+                if device not in known:
+                    self.fault(
+                        f"{key}.{device}", f'layer_seconds has no device "{device}"', hint=nearest(device, known)
+                    )
+            tails = {device: self.number(item, f"{key}.{device}") for device, item in value.items()}
+            return {device: tails.get(device, 0.0) for device in seconds}
         number = self.number(value, key)
         return dict.fromkeys(seconds, number)
 
@@ -192,7 +235,7 @@ class _Reader:
             self.fault(
                 "boundary_seconds",
                 "boundary_seconds must be a list, a list of lists or an object",
-                got=type(value).__name__,
+                got=_kind(value),
             )
             return Cuts()
         width = len(places) - 1
