@@ -21,6 +21,15 @@ from hyperflow.submit.refusals import hide_secrets
 
 Json = dict[str, Any]
 _LISTS = (("clusters", "cluster"), ("contexts", "context"), ("users", "user"))
+_TEXTS = {
+    "cluster": ("server", "certificate-authority", "certificate-authority-data", "tls-server-name", "proxy-url"),
+    "context": ("cluster", "user", "namespace"),
+    "user": (
+        "token", "tokenFile", "username", "password",
+        "client-certificate", "client-certificate-data", "client-key", "client-key-data",
+    ),
+}  # fmt: skip
+_MAPPINGS = ("exec", "auth-provider")
 IN_POD = "this pod's service account"
 
 
@@ -132,7 +141,19 @@ def _document(path: Path, context: str | None) -> Json:
         for item in sequence(items):
             if not is_mapping(item) or not text(item.get("name")) or not is_mapping(item.get(single)):
                 raise unusable(context, f"an item of {plural} in {path} has no name or no {single}")
+            where = f"{single} {text(item.get('name'))!r} in {path}"
+            _check_fields(mapping(item.get(single)), _TEXTS[single], where, context)
     return value
+
+
+def _check_fields(fields: Json, texts: Iterable[str], where: str, context: str | None) -> None:
+    """Refuse values of another type, as kubectl does; what they are is not told, since it may be a password."""
+    for key in texts:
+        if not isinstance(fields.get(key), str | None):
+            raise unusable(context, f"{key} of {where} is no text")
+    for key in _MAPPINGS:
+        if fields.get(key) is not None and not is_mapping(fields[key]):
+            raise unusable(context, f"{key} of {where} is no mapping")
 
 
 def _named(documents: Iterable[Json], plural: str, name: str) -> Json:

@@ -200,6 +200,12 @@ def test_a_token_that_was_never_good_ends_at_once(live):
         ("\x00hidden-word", "{path}: ReaderError"),
         ("current-context: plane\nusers: hidden-word\n", "users in {path} is no list"),
         ("current-context: plane\nusers: [hidden-word]\n", "an item of users in {path} has no name or no user"),
+        ("current-context: plane\nclusters: 3\n", "clusters in {path} is no list"),
+        ("clusters: [{name: c, cluster: {server: 3}}]\n", "server of cluster 'c' in {path} is no text"),
+        ("users: [{name: u, user: {tokenFile: 3}}]\n", "tokenFile of user 'u' in {path} is no text"),
+        ("users: [{name: u, user: {password: 1234}}]\n", "password of user 'u' in {path} is no text"),
+        ("users: [{name: u, user: {exec: hidden-word}}]\n", "exec of user 'u' in {path} is no mapping"),
+        ("contexts: [{name: c, context: {cluster: [c]}}]\n", "cluster of context 'c' in {path} is no text"),
         ("users: []\n", "no file sets current-context"),
         (
             "current-context: plane\ncontexts: [{name: plane, context: {cluster: c, user: u}}]\n",
@@ -221,7 +227,11 @@ def test_a_bad_kubeconfig_is_a_finding_that_quotes_none_of_it(live, capsys, text
 def test_without_a_kubeconfig_the_finding_names_the_file(live, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "absent"))
     assert main(["status", "toy8"]) == 1
-    assert f"there is no file {tmp_path / 'absent'}, and this is no pod" in capsys.readouterr().err
+    assert capsys.readouterr().err == (
+        f"error[HF502] no connection settings for the current context: there is no file {tmp_path / 'absent'}, "
+        "and this is no pod\n  --> kubeconfig\n"
+        "  hint: kubectl config get-contexts lists the contexts; KUBECONFIG names the file\n"
+    )
 
 
 @pytest.mark.parametrize(
