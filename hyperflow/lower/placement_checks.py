@@ -4,7 +4,7 @@ import itertools
 
 from hyperflow.errors import Finding
 from hyperflow.lower.draft import Draft
-from hyperflow.lower.stage_groups import node_group_for, telling_label
+from hyperflow.lower.stage_groups import StageGroup, node_group_for, telling_label
 
 
 def check_placement(draft: Draft) -> list[Finding]:
@@ -58,21 +58,32 @@ def _check_devices(draft: Draft) -> list[Finding]:
 
 
 def _check_links(draft: Draft) -> list[Finding]:
-    pairs = {
-        (a.name, b.name): None
-        for left, right in itertools.pairwise(draft.groups)
-        for a in left.candidates
-        for b in right.candidates
-        if a.name != b.name and draft.job.fleet.link(a.name, b.name) is None
-    }
+    pairs: dict[tuple[str, str], str] = {}
+    for left, right in itertools.pairwise(draft.groups):
+        for a in left.candidates:
+            for b in right.candidates:
+                if a.name != b.name and draft.job.fleet.link(a.name, b.name) is None:
+                    pairs.setdefault((a.name, b.name), _unlinked(left, a.name, right, b.name))
     return [
         Finding(
             code="HF432",
-            message=f"neighbouring stages run on {a} and {b}, and no link between them is declared",
+            message=message,
             where="on.links",
             expected=f'hf.link("{a}", "{b}", gbps=..., rtt_ms=...)',
             hint="declare the link, or leave one of the clusters out",
             span=draft.job.job.sources.get("on.links"),
         )
-        for a, b in pairs
+        for (a, b), message in pairs.items()
     ]
+
+
+def _unlinked(left: StageGroup, a: str, right: StageGroup, b: str) -> str:
+    """Say which neighbours have no link, and of a fallback whose place it takes."""
+    home, other_home = left.cluster.name, right.cluster.name
+    if a != home and b != other_home:
+        return f"{a} stands in for {home} and {b} for {other_home} as fallbacks, and have no link to each other"
+    if a != home:
+        return f"{a} stands in for {home} as fallback and has no link to {b}"
+    if b != other_home:
+        return f"{b} stands in for {other_home} as fallback and has no link to {a}"
+    return f"neighbouring stages run on {a} and {b}, and no link between them is declared"

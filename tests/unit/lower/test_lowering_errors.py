@@ -445,7 +445,17 @@ def test_c4_neighbours_without_a_declared_link_are_refused_fallbacks_included():
     three = fleet(BEIJING, SHANGHAI, cluster("chengdu"))
     three = three.model_copy(update={"links": tuple(link for link in three.links if "chengdu" not in (link.a, link.b))})
     text, _ = refusal((job(three, fallback={"shanghai": ("chengdu",)}), TWO_CITY_PLAN))
-    assert text.startswith("error[HF432] neighbouring stages run on beijing and chengdu")
+    assert text == (
+        "error[HF432] chengdu stands in for shanghai as fallback and has no link to beijing\n"
+        "  --> on.links\n"
+        '  expected hf.link("beijing", "chengdu", gbps=..., rtt_ms=...)\n'
+        "  hint: declare the link, or leave one of the clusters out"
+    )
+    text, _ = refusal((job(three, fallback={"beijing": ("chengdu",)}), TWO_CITY_PLAN))
+    assert text.startswith("error[HF432] chengdu stands in for beijing as fallback and has no link to shanghai\n")
+    four = three.model_copy(update={"clusters": (*three.clusters, cluster("wuhan"))})
+    text, _ = refusal((job(four, fallback={"beijing": ("chengdu",), "shanghai": ("wuhan",)}), TWO_CITY_PLAN))
+    assert "chengdu stands in for beijing and wuhan for shanghai as fallbacks, and have no link to each other\n" in text
 
 
 def test_nodes_of_two_devices_that_no_label_tells_apart_are_warned_of():
