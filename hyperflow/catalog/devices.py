@@ -18,6 +18,12 @@ def device_names() -> tuple[str, ...]:
     return tuple(sorted(load("devices.yaml")))
 
 
+def device_spellings() -> tuple[str, ...]:
+    """All catalogue keys and the names that people write instead, sorted."""
+    rows = load("devices.yaml").items()
+    return tuple(sorted({spelling for key, row in rows for spelling in (key, *row["aliases"])}))
+
+
 def device_resources() -> frozenset[str]:
     """The extended resources that pods ask for, such as nvidia.com/gpu."""
     return frozenset(row["resource"] for row in load("devices.yaml").values())

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from hyperflow.catalog.devices import device_names, find_device
+from hyperflow.catalog.devices import device_names, device_spellings, find_device
 from hyperflow.catalog.links import fibre_round_trip, nominal_rate
 from hyperflow.errors import Finding, InputError, nearest, raise_errors
 from hyperflow.inventory.fleet_file_topology import read_hypernode, read_karmada_view, read_taints, read_tier
@@ -133,7 +133,8 @@ def unknown_device(name: str, where: str) -> Finding:
         where=where,
         got=shown(name),
         expected="one of " + ", ".join(device_names()),
-        hint=nearest(name, device_names()) or "add it to hyperflow/catalog/devices.yaml (docs/how-to/add-a-device.md)",
+        hint=nearest(name, device_spellings())
+        or "add it to hyperflow/catalog/devices.yaml (docs/how-to/add-a-device.md)",
     )
 
 

@@ -2,7 +2,8 @@
 
 import re
 
-from hyperflow.errors import Finding
+from hyperflow.errors import Finding, InputError, nearest
+from hyperflow.simulate.orders import SCHEDULES, canonical_name
 from hyperflow.spec.training_job import TrainingJob
 
 _DNS_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -36,6 +37,29 @@ def check_names(job: TrainingJob) -> list[Finding]:
     if any(character.isspace() for character in job.image):
         findings.append(_bad_name(job, "image", job.image, "an image reference without blanks"))
     return findings
+
+
+def check_schedule(job: TrainingJob) -> list[Finding]:
+    """Give HF650 for a schedule that is neither known nor `auto`."""
+    asked = job.parallel.schedule
+    known = ("auto", *SCHEDULES)
+    try:
+        if asked != "auto":
+            canonical_name(asked)
+    except InputError:
+        near = nearest(asked.lower(), [name.lower() for name in known])
+        return [
+            Finding(
+                code="HF650",
+                message=f"unknown schedule {asked!r}",
+                where="@hf.parallel(schedule=)",
+                span=job.sources.get("parallel.schedule") or job.sources.get("parallel"),
+                got=asked,
+                expected=f"one of {', '.join(known)}",
+                hint=near or "docs/schedules.md says what each of them does",
+            )
+        ]
+    return []
 
 
 def _bad_name(job: TrainingJob, field: str, value: str, rule: str) -> Finding:

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from hyperflow.catalog.devices import device_names, find_device
+from hyperflow.catalog.devices import device_names, device_spellings, find_device
 from hyperflow.errors import Finding, nearest, raise_errors
 from hyperflow.ir.device import Device
 from hyperflow.ir.resolved import ResolvedJob
-from hyperflow.resolve.names import check_names
+from hyperflow.resolve.names import check_names, check_schedule
 from hyperflow.resolve.tiers import resolve_tier
 from hyperflow.spec.fleet import Cluster, Fleet, NodeGroup
 from hyperflow.spec.model import Model
@@ -17,10 +17,10 @@ def resolve(job: TrainingJob, model: Model, findings: Sequence[Finding] = ()) ->
     """Look up devices, tiers and cluster names.
 
     Raises InputError with all findings: HF121 unknown device, HF122 empty fleet, HF123 names that Kubernetes refuses,
-    HF124 unknown cluster name, HF128 a cluster that is its own fallback, HF310 unknown tier.
+    HF124 unknown cluster name, HF128 a cluster that is its own fallback, HF126 unknown tier, HF650 unknown schedule.
     """
     found = list(findings)
-    found += check_names(job)
+    found += check_names(job) + check_schedule(job)
     fleet = _with_catalogue_devices(job, found)
     clusters = tuple(cluster for cluster in fleet.clusters if cluster.nodes_usable > 0)
     found += _check_fleet(job, fleet, clusters)
@@ -55,7 +55,7 @@ def _with_catalogue_devices(job: TrainingJob, found: list[Finding]) -> Fleet:
             span=job.sources.get("on"),
             got=device,
             expected="a device of the catalogue",
-            hint=nearest(device, device_names()) or f"known devices: {', '.join(device_names())}",
+            hint=nearest(device, device_spellings()) or f"known devices: {', '.join(device_names())}",
         )
         for device, cluster in unknown.items()
     ]

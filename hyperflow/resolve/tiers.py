@@ -38,13 +38,14 @@ def _number(wanted: str | int, cluster: Cluster) -> int | None:
 
 
 def _unknown_tier(job: TrainingJob, scope: str, wanted: str | int, cluster: Cluster) -> Finding:
-    tiers = ", ".join(f"{tier.name or 'tier'}({tier.tier})" for tier in cluster.tiers) or "none"
+    tiers = ", ".join(f"{tier.name or 'tier'}({tier.tier})" for tier in cluster.tiers)
+    near = nearest(str(wanted), [tier.name for tier in cluster.tiers]) or f"tiers: {tiers}"
     return Finding(
         code="HF126",
         message=f'unknown tier {wanted!r} in cluster "{cluster.name}"',
         where=f"@hf.topology({scope}=)",
         span=job.sources.get(f"topology.{scope}") or job.sources.get("topology"),
         got=str(wanted),
-        expected=f"one of {tiers}",
-        hint=nearest(str(wanted), [tier.name for tier in cluster.tiers]) or f"tiers: {tiers}",
+        expected=f"one of {tiers}" if tiers else "a cluster with tiers",
+        hint=near if tiers else "hf.Cluster has no tiers; they are declared in a fleet file (docs/fleets.md)",
     )

@@ -141,7 +141,9 @@ def test_an_unknown_device_is_named_with_the_nearest_one(tmp_path):
         f"  --> {path}: clusters[1].groups[0].device\n"
         "  got H100-80G, expected one of A100-40GB-SXM, "
     )
-    assert message.endswith('hint: did you mean "H100-80GB-SXM"?')
+    assert message.endswith('hint: did you mean "H100-80GB"?')
+    path = _write(tmp_path, FLEET.replace("device: H100,", "device: H1000,"))
+    assert _errors(path).endswith('hint: did you mean "H100"?')
 
 
 def test_two_clusters_of_one_name_are_refused(tmp_path):

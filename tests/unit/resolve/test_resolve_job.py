@@ -7,8 +7,9 @@ import pytest
 from hyperflow.errors import InputError
 from hyperflow.inventory.models import load_model
 from hyperflow.resolve.resolve_job import resolve
+from hyperflow.simulate.orders import SCHEDULES
 from hyperflow.spec.fleet import Cluster, Fleet, Link, NodeGroup, Tier
-from hyperflow.spec.training_job import ModelRequest, Placement, TierConstraint, Topology, TrainingJob
+from hyperflow.spec.training_job import ModelRequest, Parallelism, Placement, TierConstraint, Topology, TrainingJob
 
 REQUEST = ModelRequest(layers=2, hidden=64, ffn=64, heads=1, vocab=64, seq=64)
 TIERS = (Tier(tier=1, name="rack", domain_nodes=(4, 4)), Tier(tier=2, name="row", domain_nodes=(8,)))
@@ -53,6 +54,48 @@ def test_an_unknown_device_is_refused_with_the_nearest(model):
         '  --> cluster "beijing"\n'
         "  got MI300Y, expected a device of the catalogue\n"
         '  hint: did you mean "MI300X"?'
+    )
+
+
+@pytest.mark.parametrize(
+    ("alias", "key"),
+    [("A100-80GB", "A100-80GB-SXM"), ("A100-40GB", "A100-40GB-SXM"), ("H100-80GB", "H100-80GB-SXM")],
+)
+def test_a_device_with_its_memory_and_no_form_is_the_one_that_the_bare_name_means(model, alias, key):
+    assert set(resolve(job(cluster(device=alias)), model).devices) == {key}
+
+
+def test_an_unknown_device_near_an_alias_is_told_the_alias(model):
+    (finding,) = findings_of(job(cluster(device="H1000")), model)
+    assert finding.hint == 'did you mean "H100"?'
+
+
+def test_a_tier_of_a_cluster_without_tiers_is_refused_with_where_tiers_are_declared(model):
+    topology = Topology(job=TierConstraint(mode="hard", tier="rack"))
+    (finding,) = findings_of(job(cluster(tiers=()), topology=topology), model)
+    assert finding.as_text() == (
+        "error[HF126] unknown tier 'rack' in cluster \"beijing\"\n"
+        "  --> @hf.topology(job=)\n"
+        "  got rack, expected a cluster with tiers\n"
+        "  hint: hf.Cluster has no tiers; they are declared in a fleet file (docs/fleets.md)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "hint"),
+    [
+        ("nonsense", "docs/schedules.md says what each of them does"),
+        ("1F2B", 'did you mean "1f1b"?'),
+        ("atuo", 'did you mean "auto"?'),
+    ],
+)
+def test_an_unknown_schedule_is_refused_with_its_place_and_all_that_are_known(model, asked, hint):
+    (finding,) = findings_of(job(cluster(), parallel=Parallelism(schedule=asked)), model)
+    assert finding.as_text() == (
+        f"error[HF650] unknown schedule {asked!r}\n"
+        "  --> @hf.parallel(schedule=)\n"
+        f"  got {asked}, expected one of auto, {', '.join(SCHEDULES)}\n"
+        f"  hint: {hint}"
     )
 
 
