@@ -13,6 +13,8 @@ from hyperflow.submit.live_diff import Change, changes
 from hyperflow.submit.plane import connect
 from hyperflow.submit.server_kinds import kind_of
 
+CELL_LENGTH = 60
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `diff`."""
@@ -22,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print each field that differs by meaning, and whether a living job would refuse the change."""
+    """Print each field that differs by meaning, and whether a living job would refuse the change; 0 either way."""
     bundle = read_bundle(Path(args.bundle))
     other = read_bundle(Path(args.other)) if args.other else None
     found, absent = (_between(bundle, other)) if other else _live(bundle, args.context)
@@ -41,13 +43,22 @@ def run(args: argparse.Namespace) -> int:
         print_json({"changes": rows, "absent": absent})
         return 0
     for name in absent:
-        print_table((f"{name} is not there",), [])
+        print_table((name if other else f"{name} is not on the server",), [])
     if found:
-        rows = [(f"{c.kind} {c.name}", c.path, c.live, c.wanted, "yes" if c.is_immutable else "no") for c in found]
+        rows = [
+            (f"{c.kind} {c.name}", c.path, _cell(c.live), _cell(c.wanted), "yes" if c.is_immutable else "no")
+            for c in found
+        ]
         print_table(("OBJECT", "FIELD", "FROM", "TO", "IMMUTABLE"), rows)
     elif not absent:
         print_table(("no difference",), [])
     return 0
+
+
+def _cell(value: str) -> str:
+    """Shorten a value to one line that a table holds; `--format json` has it whole."""
+    line = " ".join(value.split())
+    return line if len(line) <= CELL_LENGTH else line[: CELL_LENGTH - 3] + "..."
 
 
 def _live(bundle: StoredBundle, context: str | None) -> tuple[list[Change], list[str]]:
@@ -74,8 +85,9 @@ def _between(bundle: StoredBundle, other: StoredBundle) -> tuple[list[Change], l
 
     mine, theirs = keyed(bundle), keyed(other)
     found = [c for key, value in theirs.items() if key in mine for c in changes(value, mine[key])]
-    absent = [f"{kind} {name} ({bundle.folder})" for kind, name in theirs if (kind, name) not in mine]
-    return found, absent + [f"{kind} {name} ({other.folder})" for kind, name in mine if (kind, name) not in theirs]
+    absent = [f"{kind} {name} is not in {bundle.folder}" for kind, name in theirs if (kind, name) not in mine]
+    absent += [f"{kind} {name} is not in {other.folder}" for kind, name in mine if (kind, name) not in theirs]
+    return found, absent
 
 
 def _without_hash(value: Any, name: str) -> Any:

@@ -143,6 +143,8 @@ def _json(path: Path, folder: Path) -> object:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
+        if not folder.exists():
+            raise _no_bundle(folder, "it does not exist") from None
         raise _no_bundle(folder, f"it has no {path.name}") from None
     except (OSError, ValueError) as error:
         raise _no_bundle(folder, f"{path.name} cannot be read: {str(error).splitlines()[0]}") from None

@@ -76,5 +76,4 @@ def _same(wanted: Any, live: Any, path: str) -> bool:
 
 
 def _shown(value: Any) -> str:
-    text = "nothing" if value is None else str(value)
-    return text if len(text) <= 120 else text[:117] + "..."
+    return "nothing" if value is None else str(value)

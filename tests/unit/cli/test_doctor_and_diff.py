@@ -5,6 +5,7 @@ import json
 import pytest
 
 from hyperflow.cli import main
+from hyperflow.spec.training_job import Environment
 from tests.live_plane import live_plane, write_bundle
 from tests.manifest_cases import two_cities
 
@@ -41,3 +42,26 @@ def test_diff_of_two_bundles_ignores_their_hashes(folder, tmp_path, capsys):
     assert document["absent"] == []
     assert main(["diff", folder, folder]) == 0
     assert capsys.readouterr().out == "no difference\n"
+
+
+def test_diff_shows_each_value_in_one_short_line_and_gives_all_of_it_as_json(tmp_path, capsys):
+    long = "first line\n" + "b" * 200
+    bundles = [
+        str(write_bundle(tmp_path / name, job=two_cities(env=Environment(variables={"NOTE": value}))))
+        for name, value in (("a", "short"), ("b", long))
+    ]
+    assert main(["diff", *bundles]) == 0
+    header, *rows = capsys.readouterr().out.splitlines()
+    assert header.split() == ["OBJECT", "FIELD", "FROM", "TO", "IMMUTABLE"]
+    assert {row.partition(".env[NOTE].value")[2].split(maxsplit=1)[1] for row in rows} == {
+        f"first line {'b' * 46}...  yes"
+    }
+    assert main(["diff", *bundles, "--format", "json"]) == 0
+    assert {row["to"] for row in json.loads(capsys.readouterr().out)["changes"]} == {long}
+
+
+def test_diff_says_once_which_bundle_lacks_an_object(folder, tmp_path, capsys):
+    resolved, plan = two_cities(priority=None)
+    other = write_bundle(tmp_path / "other", job=(resolved, plan))
+    assert main(["diff", folder, str(other)]) == 0
+    assert capsys.readouterr().out == f"ClusterPropagationPolicy hyperflow-priorityclass-high is not in {other}\n"

@@ -179,7 +179,7 @@ def test_a_bundle_changed_by_hand_is_refused(tmp_path, folder):
     )
     with pytest.raises(InputError) as caught:
         read_bundle(tmp_path / "nowhere")
-    assert str(caught.value).startswith(f"error[HF500] {tmp_path}/nowhere is no bundle: it has no bundle.json")
+    assert str(caught.value).startswith(f"error[HF500] {tmp_path}/nowhere is no bundle: it does not exist")
 
 
 def test_a_crd_that_drops_a_field_is_found_before_anything_is_created(tmp_path, monkeypatch, bundle):
