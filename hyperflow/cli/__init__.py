@@ -5,15 +5,19 @@ one function of a package below, and prints.
 """
 
 import argparse
+import errno
 import importlib
 import os
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NoReturn
 
 from hyperflow.cli.output import print_findings, print_json
 from hyperflow.errors import Finding, HyperFlowError, nearest
+
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 VERBS: dict[str, tuple[str, str]] = {
     "compile": ("compile_verb", "compile a declared job to manifests"),
@@ -33,7 +37,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "status": ("status", "show what a submitted job does and why it waits"),
     "logs": ("logs", "show the logs of one pod of a job"),
     "delete": ("delete", "delete a job with its children and companions"),
-    "diff": ("diff", "compare two bundles, or a bundle with the live objects"),
+    "diff": ("diff", "compare two bundles, or a bundle with the live objects; exit code 0 whether or not they differ"),
     "run-local": ("run_local", "run a compiled bundle as processes on this machine"),
     "report": ("report", "compare a training log with the prediction"),
 }
@@ -111,13 +115,36 @@ def version_text() -> str:
     return f"hyperflow {version('hyperflow')}\n"
 
 
+def _drop_stdout() -> None:
+    """Let what is still unwritten go nowhere: Python would fail on it once more while it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _unwritten(error: OSError) -> Finding:
+    return Finding(
+        code="HF107",
+        message=f"the output cannot be written: {error.strerror}",
+        where="stdout",
+        hint="what the verb did is done; send its output where there is room",
+    )
+
+
 def entry() -> None:
-    """Console script: quiet on a closed pipe, 130 on Ctrl-C."""
+    """Console script: quiet on a closed pipe, a finding (HF107) on a full disk behind stdout, 130 on Ctrl-C."""
+    if not sys.stdout:  # it was closed before we began: nothing is wanted
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - it lives as long as the process
     try:
         code = main(sys.argv[1:])
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_stdout()
+        code = 1
+    except OSError as error:
+        # an error of a file names the file; of stdout it names none
+        if error.filename is not None or error.errno not in _UNWRITABLE:
+            raise
+        _drop_stdout()
+        print_findings([_unwritten(error)])
         code = 1
     except KeyboardInterrupt:
         code = 130

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -71,6 +72,24 @@ def test_a_closed_pipe_ends_quietly():
         assert process.stdout and process.stderr
         process.stdout.close()
         assert process.stderr.read() == b""
+
+
+def test_a_stdout_that_was_closed_before_gets_nothing_and_is_no_fault():
+    program = "import sys; from hyperflow.cli import entry; sys.argv = ['hyperflow', '--help']; entry()"
+    ended = subprocess.run(["sh", "-c", 'exec "$0" -c "$1" >&-', sys.executable, program], capture_output=True)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+def test_a_full_disk_behind_stdout_is_one_finding_and_exit_1():
+    program = "import sys; from hyperflow.cli import entry; sys.argv = ['hyperflow', '--help']; entry()"
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run([sys.executable, "-c", program], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert ended.returncode == 1
+    assert ended.stderr == (
+        "error[HF107] the output cannot be written: No space left on device\n"
+        "  --> stdout\n"
+        "  hint: what the verb did is done; send its output where there is room\n"
+    )
 
 
 def test_compile_writes_the_bundle_and_prints_one_json_document(run, write_job, tmp_path):
