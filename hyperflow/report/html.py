@@ -115,7 +115,7 @@ def _stages(plan: Plan) -> str:
 
 
 def _links(plan: Plan) -> str:
-    header = ["<link", "<for", "bytes per step", "per micro-batch"]
+    header = ["<link", "<for", "bytes per step", "each transfer"]
     rows: list[list[str | float]] = [
         [
             f"<{link.source} → {link.target}",

@@ -160,9 +160,8 @@ def _links(plan: Plan) -> list[str]:
         ]
         for link in plan.links
     ]
-    return align(["link", "for", "bytes per step", "per micro-batch"], rows, left=2) if rows else []
+    return align(["link", "for", "bytes per step", "each transfer"], rows, left=2) if rows else []
 
 
 def _reasons(plan: Plan) -> list[str]:
-    left_over = [f"{count} devices of {name} are left over" for name, count in plan.devices_left_over if count]
-    return [f"why: {reason}" for reason in plan.why] + [f"note: {text}" for text in left_over]
+    return [f"why: {reason}" for reason in plan.why]
