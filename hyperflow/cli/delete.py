@@ -3,10 +3,9 @@
 import argparse
 import sys
 
-from hyperflow.cli.live_arguments import add_job, named_job, needs_yes
+from hyperflow.cli.live_arguments import add_job, connected, named_job, needs_yes
 from hyperflow.cli.output import print_json
 from hyperflow.submit.delete_job import DELETE_SECONDS, delete_job
-from hyperflow.submit.plane import connect
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Delete a job with its children, policies and companions, and wait until nothing is left."""
-    plane = connect(args.context)
+    plane = connected(args)
     job = named_job(plane, args, remains=True)
     if not args.yes:
         question = f"delete job {job.name} in namespace {job.namespace}?"

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hyperflow.cli.live_arguments import add_context
+from hyperflow.cli.live_arguments import add_context, connected
 from hyperflow.cli.output import print_json, print_table
 from hyperflow.inventory.bundle_reader import StoredBundle, read_bundle
 from hyperflow.json_tree import dig, is_mapping, is_sequence, text
 from hyperflow.submit.live_diff import Change, changes
-from hyperflow.submit.plane import connect
+from hyperflow.submit.plane import Plane
 from hyperflow.submit.server_kinds import kind_of
 
 CELL_LENGTH = 60
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     """Print each field that differs by meaning, and whether a living job would refuse the change; 0 either way."""
     bundle = read_bundle(Path(args.bundle))
     other = read_bundle(Path(args.other)) if args.other else None
-    found, absent = (_between(bundle, other)) if other else _live(bundle, args.context)
+    found, absent = (_between(bundle, other)) if other else _live(bundle, connected(args, is_brief=True))
     if args.format == "json":
         rows = [
             {
@@ -61,8 +61,7 @@ def _cell(value: str) -> str:
     return line if len(line) <= CELL_LENGTH else line[: CELL_LENGTH - 3] + "..."
 
 
-def _live(bundle: StoredBundle, context: str | None) -> tuple[list[Change], list[str]]:
-    plane = connect(context)
+def _live(bundle: StoredBundle, plane: Plane) -> tuple[list[Change], list[str]]:
     found: list[Change] = []
     absent: list[str] = []
     for document in bundle.documents:

@@ -3,11 +3,10 @@
 import argparse
 from pathlib import Path
 
-from hyperflow.cli.live_arguments import add_context
+from hyperflow.cli.live_arguments import add_context, connected
 from hyperflow.cli.output import print_findings, print_json, print_table
 from hyperflow.inventory.bundle_reader import read_bundle
 from hyperflow.submit.doctor import examine
-from hyperflow.submit.plane import connect
 
 _MARKS = {"ok": "ok", "bad": "BAD", "unknown": "?"}
 
@@ -21,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print a table of server x check, each bad cell with its fix; 3 when something blocks."""
     bundle = read_bundle(Path(args.bundle))
-    cells = examine(connect(args.context), bundle)
+    cells = examine(connected(args, is_brief=True), bundle)
     bad = [cell for cell in cells if cell.state == "bad"]
     findings = [cell.as_finding() for cell in cells if cell.state != "ok"]
     if args.format == "json":

@@ -1,18 +1,33 @@
 """Arguments that all verbs on a live server share."""
 
 import argparse
+import sys
 from pathlib import Path
 
 from hyperflow.errors import Finding, UsageError
 from hyperflow.inventory.bundle_reader import INDEX, read_bundle
-from hyperflow.submit.plane import Plane
+from hyperflow.submit.plane import Patience, Plane, connect
 from hyperflow.submit.snapshot import JobName, find_job
 from hyperflow.units import parse_duration
+
+BRIEF_SECONDS = 3.0
 
 
 def add_context(parser: argparse.ArgumentParser) -> None:
     """Add --context."""
     parser.add_argument("--context", metavar="NAME", help="kubeconfig context of the plane (default: the current one)")
+
+
+def connected(args: argparse.Namespace, *, is_brief: bool = False) -> Plane:
+    """Give the plane of --context, which tells on stderr that it is not reached yet.
+
+    `is_brief`: somebody waits for one look at it, so that a server which is not reached is given up soon.
+    """
+    plane = connect(args.context)
+    plane.on_wait = lambda reason: print(f"context {plane.context}: {reason}", file=sys.stderr, flush=True)
+    if is_brief:
+        plane.patience = Patience(unreached_seconds=BRIEF_SECONDS)
+    return plane
 
 
 def add_job(parser: argparse.ArgumentParser) -> None:

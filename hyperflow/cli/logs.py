@@ -3,9 +3,8 @@
 import argparse
 import sys
 
-from hyperflow.cli.live_arguments import add_job, named_job
+from hyperflow.cli.live_arguments import add_job, connected, named_job
 from hyperflow.cli.output import print_json, print_table
-from hyperflow.submit.plane import connect
 from hyperflow.submit.pod_logs import find_pod, list_pods, read_log
 
 
@@ -19,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print one pod's log; without a part, list the pods and the commands."""
-    plane = connect(args.context)
+    plane = connected(args, is_brief=not args.follow)
     job = named_job(plane, args)
     if args.part is None:
         pods, unreadable = list_pods(plane, job)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hyperflow.cli.live_arguments import add_context
+from hyperflow.cli.live_arguments import add_context, connected
 from hyperflow.cli.output import print_findings, print_json, print_table
 from hyperflow.errors import Finding, InputError, UsageError
 from hyperflow.inventory.bundle_reader import StoredBundle, read_bundle
@@ -20,7 +20,6 @@ from hyperflow.report.run_report import positive, report_document, report_rows
 from hyperflow.report.run_row import run_row, world_size
 from hyperflow.report.training_log import LogMeasures, measure_log, read_steps, with_seconds
 from hyperflow.submit.job_objects import read_job_objects
-from hyperflow.submit.plane import connect
 from hyperflow.submit.snapshot import JobName, find_job
 
 _ALIKE = 0.005  # a row's parameters within half a per cent of the plan's tell the same model
@@ -116,7 +115,7 @@ def _history(args: argparse.Namespace, subject: _Subject, findings: list[Finding
     objects: list[Any] = [document.value for file in args.events for document in read_documents(file)]
     name, until = subject.name, None
     if live:
-        plane = connect(args.context)
+        plane = connected(args, is_brief=True)
         bundle = subject.bundle
         job = (
             JobName(job=bundle.job, name=bundle.name, namespace=bundle.namespace)

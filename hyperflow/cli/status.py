@@ -2,12 +2,11 @@
 
 import argparse
 
-from hyperflow.cli.live_arguments import add_job, named_job
+from hyperflow.cli.live_arguments import add_job, connected, named_job
 from hyperflow.cli.live_view import watch_job
 from hyperflow.cli.output import print_findings, print_json
 from hyperflow.cli.status_view import plan_columns, print_status
 from hyperflow.errors import Finding
-from hyperflow.submit.plane import connect
 from hyperflow.submit.snapshot import read_snapshot, read_stages
 from hyperflow.submit.states import judge_state
 
@@ -20,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print what the job does and why it waits; 5 when it is degraded or failed."""
-    plane = connect(args.context)
+    plane = connected(args, is_brief=not args.watch)
     job = named_job(plane, args)
     plans = {job.name: plan_columns(read_stages(plane, job) if args.format == "table" else [])}
     if args.watch:

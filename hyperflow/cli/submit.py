@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from hyperflow.cli.live_arguments import add_context, needs_yes, seconds
+from hyperflow.cli.live_arguments import add_context, connected, needs_yes, seconds
 from hyperflow.cli.live_view import View, print_final, show_while
 from hyperflow.cli.output import print_findings, print_json, print_table
 from hyperflow.cli.status_view import Plans, plan_columns, print_status
@@ -12,7 +12,7 @@ from hyperflow.errors import DegradedError
 from hyperflow.inventory.bundle_reader import StoredBundle, bundle_text, read_bundle
 from hyperflow.json_tree import dig, mapping, sequence, text
 from hyperflow.submit.fallback import check_plans, run_plans
-from hyperflow.submit.plane import Plane, connect
+from hyperflow.submit.plane import Plane
 from hyperflow.submit.snapshot import JobName
 from hyperflow.submit.states import JobStatus
 from hyperflow.submit.submit_bundle import apply_bundle, check_bundle, deed_counts
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     if args.dry_run == "client":
         sys.stdout.write(bundle_text(bundle))
         return 0
-    plane = connect(args.context)
+    plane = connected(args)
     if args.dry_run:
         findings = check_bundle(plane, bundle, replace=args.replace, on_step=_say)
         if args.format == "json":

@@ -90,11 +90,16 @@ def _children(bundle: StoredBundle) -> Iterator[tuple[str, tuple[str, ...], Json
         yield child, tuple(dict.fromkeys(found)), spec
 
 
-def _cell(server: str, check: str, found: Callable[[], list[Finding]]) -> Cell:
-    """Make a cell of a check: its findings are what is wrong; a refused read makes it unknown."""
+def _cell(server: str, check: str, found: Callable[[], list[Finding]], *, is_first: bool = False) -> Cell:
+    """Make a cell of a check: its findings are what is wrong; a refused read makes it unknown.
+
+    Raises RefusedError (HF503) where the first check does not reach the server: the others would not either.
+    """
     try:
         findings = found()
     except RefusedError as error:
+        if is_first and error.refusal.meaning == "unreachable":
+            raise
         first = error.findings[0]
         if error.refusal.meaning in ("schema", "no-kind", "no-namespace"):
             return Cell(server=server, check=check, state="bad", detail=first.message, fix=first.hint)
@@ -110,7 +115,7 @@ def _cell(server: str, check: str, found: Callable[[], list[Finding]]) -> Cell:
 
 def _on_plane(plane: Plane, bundle: StoredBundle) -> Iterator[Cell]:
     server = "plane" if bundle.mode != "single" else "cluster"
-    yield _cell(server, "namespace", lambda: _namespace(plane, bundle))
+    yield _cell(server, "namespace", lambda: _namespace(plane, bundle), is_first=True)
     yield _cell(server, "rights", lambda: _rights(plane, bundle))
     yield _cell(server, "CRD fields", lambda: check_live_schemas(plane, bundle))
     if bundle.mode != "single":

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from hyperflow.json_tree import dig, is_mapping, mapping, sequence, text
-from hyperflow.submit.refusals import RETRIED, Refusal, RefusedError, read_refusal, refused
+from hyperflow.submit.refusals import RETRIED, Refusal, RefusedError, read_refusal, refused, short_reason
 from hyperflow.submit.server_kinds import CLUSTER, ServerKind, kind_of
 from hyperflow.submit.transport import Answer, KubernetesTransport, Transport
 
@@ -44,9 +44,13 @@ class WallClock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long a failing request is repeated, and the pauses between: doubled from first to longest."""
+    """How long a failing request is repeated, and the pauses between: doubled from first to longest.
+
+    `unreached_seconds` counts in place of the total while the server was not reached once.
+    """
 
     total_seconds: float = 60.0
+    unreached_seconds: float = 60.0
     first_seconds: float = 0.2
     longest_seconds: float = 8.0
 
@@ -73,13 +77,18 @@ class Lister(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class Plane:
-    """One server. `prefix` leads through Karmada's proxy to a member; `was_accepted` once an answer was no refusal."""
+    """One server. `prefix` leads through Karmada's proxy to a member; `was_accepted` once an answer was no refusal.
+
+    `on_wait` hears once, while the server was never reached, why and for how long it is tried again.
+    """
 
     transport: Transport
     clock: Clock = field(default_factory=WallClock)
     patience: Patience = field(default_factory=Patience)
     prefix: str = ""
     was_accepted: bool = False
+    was_reached: bool = False
+    on_wait: Callable[[str], None] | None = None
 
     @property
     def context(self) -> str:
@@ -218,6 +227,7 @@ class Plane:
         started, pause, renewals = self.clock.now(), self.patience.first_seconds, 0
         while True:
             answer = self.transport.send(method, self.prefix + path, query, body, content_type)
+            self.was_reached |= answer.status > 0
             if 200 <= answer.status < 300:
                 whole = _parse(answer)
                 if whole is not None:
@@ -229,11 +239,19 @@ class Plane:
                 renewals += 1
                 continue
             wait = max(pause, refusal.retry_after_seconds or 0)
-            late = self.clock.now() + wait - started > self.patience.total_seconds
+            limit = self.patience.total_seconds
+            limit = limit if self.was_reached else min(limit, self.patience.unreached_seconds)
+            late = self.clock.now() + wait - started > limit
             if refusal.meaning not in RETRIED or late or "UID in the precondition" in refusal.message:
                 raise refused(refusal, verb, kind, place, self.context)
+            self._tell_wait(refusal, limit)
             self.clock.sleep(wait)
             pause = min(2 * pause, self.patience.longest_seconds)
+
+    def _tell_wait(self, refusal: Refusal, seconds: float) -> None:
+        if self.on_wait and not self.was_reached:
+            self.on_wait(f"{short_reason(refusal.message)}; trying again for {seconds:g} s")
+            self.on_wait = None
 
 
 def _event(line: str | Answer) -> Json | Literal["torn", "refused"]:

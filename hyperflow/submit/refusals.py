@@ -21,6 +21,7 @@ Meaning = Literal[
 RETRIED: frozenset[Meaning] = frozenset({"busy", "unreachable", "changed"})
 _WEBHOOK = re.compile(r'admission webhook "([^"]+)" denied the request: ?(.*)', re.DOTALL)
 _FIELD = re.compile(r"(?:unknown field \"([^\"]+)\"|: \.?(\S+): field not declared in schema)")
+_SYSTEM = re.compile(r"\[Errno -?\d+\] ([^'\")]+)")
 _SECRET = re.compile(r"(?i)(bearer\s+|token=|password=)\S+|(://[^\s/:@]+:)[^\s/@]+(?=@)")
 
 
@@ -94,6 +95,16 @@ def hide_secrets(message: str) -> str:
     'refused: Bearer ***'
     """
     return _SECRET.sub(lambda found: (found[1] or found[2]) + "***", message)
+
+
+def short_reason(message: str) -> str:
+    """Give what the system says of a connection that failed, without what the client's classes add.
+
+    >>> short_reason("HTTPSConnectionPool(...): Max retries (Caused by X('[Errno 111] Connection refused'))")
+    'connection refused'
+    """
+    found = _SYSTEM.search(message)
+    return found[1].lower() if found else message
 
 
 def _seconds(value: str | None) -> float | None:

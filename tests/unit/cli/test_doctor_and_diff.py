@@ -3,9 +3,11 @@
 import json
 
 import pytest
+import yaml
 
 from hyperflow.cli import main
 from hyperflow.spec.training_job import Environment
+from hyperflow.submit.plane import WallClock
 from tests.live_plane import live_plane, write_bundle
 from tests.manifest_cases import two_cities
 
@@ -65,3 +67,22 @@ def test_diff_says_once_which_bundle_lacks_an_object(folder, tmp_path, capsys):
     other = write_bundle(tmp_path / "other", job=(resolved, plan))
     assert main(["diff", folder, str(other)]) == 0
     assert capsys.readouterr().out == f"ClusterPropagationPolicy hyperflow-priorityclass-high is not in {other}\n"
+
+
+@pytest.mark.parametrize("verb", ["status", "diff", "doctor", "logs", "delete", "report"])
+def test_an_unreachable_server_is_told_at_once_and_tried_the_longer_the_more_is_at_stake(
+    live, folder, monkeypatch, capsys, verb
+):
+    monkeypatch.setattr(WallClock, "now", lambda _: live.clock.now())
+    monkeypatch.setattr(WallClock, "sleep", lambda _, seconds: live.clock.sleep(seconds))
+    config = yaml.safe_load(live.kubeconfig.read_text())
+    config["clusters"][0]["cluster"] = {"server": "http://127.0.0.1:1"}
+    live.kubeconfig.write_text(yaml.safe_dump(config))
+    started = live.clock.now()
+    target = "toy8" if verb in ("status", "logs", "delete") else folder
+    assert main([verb, target, *(["--live"] if verb == "report" else [])]) == 1
+    first, second, *_ = capsys.readouterr().err.splitlines()
+    tried = 60 if verb == "delete" else 3
+    assert first == f"context plane: connection refused; trying again for {tried} s"
+    assert second.startswith("error[HF503] the server kept failing to ")
+    assert 0 < live.clock.now() - started <= tried
