@@ -66,6 +66,9 @@ def read_configuration(
     return devices, settings, ""
 
 
+BARE_SLASH = re.compile(r"(?<! )/(?! )")
+
+
 def read_split(
     cells: Cells, facts: Mapping[str, Any], num_layers: int, settings: CostSettings | None
 ) -> tuple[int, ...]:
@@ -89,8 +92,12 @@ def read_split(
 
 
 def _read_devices(cells: Cells, profile: Profile | None, stages: int) -> tuple[Device, ...]:
-    """The device of each stage: one name for all, or one a stage, split by `/`; empty where one is not known."""
-    names = [name.strip() for name in cells.text("gpu").split("/")]
+    """The device of each stage: one name for all, or one a stage, split by `/`; empty where one is not known.
+
+    A name that the profile declares, and words around a `/` that stands between blanks, are one name.
+    """
+    shown = cells.text("gpu")
+    names = [shown] if profile and profile.device(shown) else [name.strip() for name in BARE_SLASH.split(shown)]
     found = [_read_device(name, cells, profile) for name in names]
     known = [device for device in found if device is not None]
     if len(known) < len(found):
