@@ -76,7 +76,8 @@ def run_bundle(
 def interrupts_held() -> Generator[threading.Event]:
     """Turn Ctrl-C, SIGTERM and a closed terminal into an event that is looked at between ticks; it comes at the end.
 
-    An interrupt in the middle of starting a process would lose it; in the middle of ending one it would leave it.
+    An interrupt in the middle of starting a process would lose it; in the middle of ending one it would leave it. What
+    the caller ignores, as nohup does a closed terminal, stays ignored.
     """
     event = threading.Event()
     if threading.current_thread() is not threading.main_thread():
@@ -88,7 +89,8 @@ def interrupts_held() -> Generator[threading.Event]:
         came.append(number)
         event.set()
 
-    before = {number: signal.signal(number, hold) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    heard = [n for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]
+    before = {number: signal.signal(number, hold) for number in heard}
     try:
         yield event
     finally:

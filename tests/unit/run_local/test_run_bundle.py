@@ -224,13 +224,14 @@ while true; do sleep 1; done
 """
 
 RUNNER = """
-import json, sys
+import json, signal, sys
 from pathlib import Path
 from hyperflow.inventory.documents import Document
 from hyperflow.run_local.options import RunOptions
 from hyperflow.run_local.pods import read_local_bundle
 from hyperflow.run_local.run_bundle import run_bundle
 
+signal.signal(int(sys.argv[3]), signal.SIG_IGN if sys.argv[4:] else signal.SIG_DFL)  # not what the tests inherit
 bundle = read_local_bundle([Document(file="x.yaml", index=0, value=json.loads(sys.argv[1]))])
 root = Path(sys.argv[2])
 run_bundle(bundle, RunOptions(work_dir=root), root / "run", lambda line: print(line, flush=True))
@@ -245,7 +246,7 @@ def test_an_interrupt_ends_even_processes_that_ignore_it_or_left_their_parent(tm
     pod["containers"][0] |= {"volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}
     pod["containers"][0]["command"][2] = STUBBORN.replace("/shared", str(tmp_path / "run" / "volumes" / "shared"))
     runner = subprocess.Popen(
-        [sys.executable, "-c", RUNNER, json.dumps(job), tmp_path], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", RUNNER, json.dumps(job), tmp_path, str(int(number))], stdout=subprocess.PIPE, text=True
     )
     for line in runner.stdout:
         if line.endswith("up\n"):
@@ -255,6 +256,22 @@ def test_an_interrupt_ends_even_processes_that_ignore_it_or_left_their_parent(tm
     assert "Traceback" not in rest
     assert runner.returncode == -number
     assert ended(tmp_path, "child", "daemon")
+
+
+def test_a_closed_terminal_that_the_caller_ignores_ends_nothing(tmp_path):
+    """So that `nohup hyperflow run-local` outlives its terminal."""
+    job = hyperjob(["sh", "-c", "echo up; sleep 1; echo done"])
+    hangup = str(int(signal.SIGHUP))
+    runner = subprocess.Popen(
+        [sys.executable, "-c", RUNNER, json.dumps(job), tmp_path, hangup, "ignored"], stdout=subprocess.PIPE, text=True
+    )
+    for line in runner.stdout:
+        if line.endswith("up\n"):
+            break
+    runner.send_signal(signal.SIGHUP)
+    rest, _ = runner.communicate(timeout=30)
+    assert runner.returncode == 0
+    assert "done\n" in rest
 
 
 def test_a_job_too_large_for_the_limit_is_refused_before_anything_starts(run, tmp_path):
