@@ -1,17 +1,14 @@
 """The example pipelines run to their end on this machine: success, failure with its cleanup, fallback."""
 
-import importlib.util
 import json
 
 import pytest
 
+pytest.importorskip("kfp", reason="not tested: running pipelines on this machine, since kfp is absent")
+
 from tests.kfp_cases import EXAMPLE, alone_here, write_tiny
 from tests.kfp_golden import load
 from tests.live_plane import live_plane, queue
-
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("kfp") is None, reason="not tested: running pipelines on this machine, since kfp is absent"
-)
 
 
 @pytest.fixture
